@@ -1,0 +1,52 @@
+"""Our own faults. What the web does wrong is a value (`model.Failed`), never an exception.
+
+    SkitterError            a one-line message that says what is wrong and what to do; exit code 1
+    |- UsageError           the command or its input cannot be carried out as given; exit code 2
+    |  |- SettingsError     a setting is unknown or has the wrong type; names where
+    |  |- NotACrawl         the folder holds no crawl (or something else)
+    |  `- NoContact         public hosts, and no contact address
+    |- FolderInUse          another process works in the folder
+    |- StoreFailed          the frontier's store could not read or write
+    `- ArchiveFailed        the archive could not be written or is damaged
+       `- DiskFull          no room left; nothing that was settled is lost
+
+Foreign exceptions are translated once, at the adapter that calls the foreign library.
+"""
+
+from __future__ import annotations
+
+
+class SkitterError(Exception):
+    exit_code = 1
+
+
+class UsageError(SkitterError):
+    exit_code = 2
+
+
+class SettingsError(UsageError):
+    pass
+
+
+class NotACrawl(UsageError):
+    pass
+
+
+class NoContact(UsageError):
+    pass
+
+
+class FolderInUse(SkitterError):
+    pass
+
+
+class StoreFailed(SkitterError):
+    pass
+
+
+class ArchiveFailed(SkitterError):
+    pass
+
+
+class DiskFull(ArchiveFailed):
+    pass

@@ -1,0 +1,296 @@
+"""The nouns of a crawl: what travels between the frontier, the workers and the archive.
+
+Frozen values without behaviour beyond reading themselves, without I/O and without a clock. They are
+msgspec structs rather than dataclasses: building one costs 0.2 us instead of 1.5, and the same definition
+is what goes to disk and over the wire. Times are seconds since the epoch, sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+from typing import Annotated, NewType
+
+import msgspec
+from msgspec import Meta
+
+Host = NewType("Host", str)
+"""An origin as WHATWG serialises it, `http://example.org` or `https://example.org:8443`."""
+
+UrlKey = NewType("UrlKey", bytes)
+"""16 bytes: 8 of the hash of the canonical host, 8 of the hash of the rest of the canonical form."""
+
+Token = NewType("Token", int)
+"""The fencing token of a lease: grows with every lease granted, never used twice."""
+
+
+class TaskKind(StrEnum):
+    """What a worker is asked to do to a host."""
+
+    ROBOTS = "robots"
+    PAGE = "page"
+
+
+class UrlState(IntEnum):
+    """Where a known URL stands; it is always in exactly one of these."""
+
+    QUEUED = 1
+    IN_PROGRESS = 2
+    COMPLETED = 3
+    FAILED = 4
+    DEAD_LETTER = 5
+    DENIED = 6
+    GONE = 7
+    REFUSED = 8
+
+
+class Via(StrEnum):
+    """How a URL was found."""
+
+    SEED = "seed"
+    LINK = "link"
+    REDIRECT = "redirect"
+
+
+class Refusal(StrEnum):
+    """Why admission said no. The wording beside it, in the verdict, names the rule and its value."""
+
+    SCOPE = "scope"
+    EXCLUDED = "excluded"
+    DEPTH = "depth"
+    LENGTH = "length"
+    EXTENSION = "extension"
+    REDIRECTS = "redirects"
+    BUDGET = "budget"
+    BLOCKED = "blocked"
+    TYPE = "type"
+
+
+class FailureKind(StrEnum):
+    """The closed set of ways a fetch can fail. `schedule/retry.py` has a row for each."""
+
+    DNS_NOT_FOUND = "dns_not_found"
+    DNS_FAILED = "dns_failed"
+    DNS_TIMEOUT = "dns_timeout"
+    ADDRESS_REFUSED = "address_refused"
+    CONNECT_REFUSED = "connect_refused"
+    CONNECT_TIMEOUT = "connect_timeout"
+    TLS = "tls"
+    FIRST_BYTE_TIMEOUT = "first_byte_timeout"
+    STALLED = "stalled"
+    TOTAL_TIMEOUT = "total_timeout"
+    CONNECTION_LOST = "connection_lost"
+    PROTOCOL = "protocol"
+    HEADERS_TOO_LARGE = "headers_too_large"
+    BAD_CODING = "bad_coding"
+    BAD_REDIRECT = "bad_redirect"
+    TYPE_UNWANTED = "type_unwanted"
+    THROTTLED = "throttled"
+    SERVER_ERROR = "server_error"
+
+
+class Discovered(msgspec.Struct, frozen=True, kw_only=True):
+    """A URL that something pointed at, canonicalised, on its way to admission."""
+
+    url: str
+    key: UrlKey
+    host: Host
+    depth: int
+    via: Via = Via.LINK
+    parent: UrlKey | None = None
+    hops: int = 0
+    priority: int = 50
+
+
+class VerdictKind(StrEnum):
+    ADDED = "added"
+    KNOWN = "known"
+    REFUSED = "refused"
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What admission said of one discovered URL; `reason` and `rule` are set when it was refused."""
+
+    kind: VerdictKind
+    reason: Refusal | None = None
+    rule: str = ""
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """One request to make. `behalf` names another host when a robots.txt redirect led here."""
+
+    kind: TaskKind
+    key: UrlKey
+    url: str
+    depth: int = 0
+    hops: int = 0
+    attempt: int = 1
+    etag: str = ""
+    last_modified: str = ""
+    behalf: Host | None = None
+
+
+class HostLease(msgspec.Struct, frozen=True, kw_only=True):
+    """The right to talk to one host until a deadline, and what to ask it.
+
+    `parallel` requests may be in flight at once (1 unless the operator's policy says otherwise); starts are
+    at least `delay` apart, and the first is not before `not_before`.
+    """
+
+    host: Host
+    token: Token
+    delay: float
+    parallel: int
+    not_before: float
+    deadline: float
+    tasks: tuple[Task, ...]
+
+
+class RecordAt(msgspec.Struct, frozen=True):
+    """Where a record lies in the archive: the gzip member from `offset`, `length` bytes long."""
+
+    segment: str
+    offset: int
+    length: int
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """The first archived copy of a body: what a `revisit` record refers to."""
+
+    url: str
+    fetched_at: float
+    record_id: str
+
+
+class SegmentMark(msgspec.Struct, frozen=True):
+    """How much of a segment is committed: bytes of the WARC file and of its index journal."""
+
+    segment: str
+    length: int
+    index_length: int
+
+
+class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
+    """A response arrived whole (or cut at the size limit, then `truncated`) and is in the archive."""
+
+    status: int
+    content_type: str = ""
+    digest: bytes = b""
+    size: int = 0
+    truncated: bool = False
+    record: RecordAt | None = None
+    copy: Copy | None = None
+    etag: str = ""
+    last_modified: str = ""
+    title: str = ""
+    directives: str = ""
+    links: tuple[Discovered, ...] = ()
+
+
+class NotModified(msgspec.Struct, frozen=True, kw_only=True, tag="not_modified"):
+    """The validators we sent still hold: 304, no body."""
+
+    record: RecordAt | None = None
+
+
+class Redirected(msgspec.Struct, frozen=True, kw_only=True, tag="redirected"):
+    """The host points elsewhere; the target goes through admission like any other URL."""
+
+    status: int
+    location: str
+    target: Discovered
+    size: int = 0
+    record: RecordAt | None = None
+
+
+class RobotsRead(msgspec.Struct, frozen=True, kw_only=True, tag="robots_read"):
+    """robots.txt was answered: with rules (2xx, `body`), or with none to obey (4xx, empty body)."""
+
+    status: int
+    body: bytes = b""
+    size: int = 0
+    record: RecordAt | None = None
+
+
+class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
+    """No usable answer. `status` is set when one came all the same, as with a 503."""
+
+    kind: FailureKind
+    detail: str = ""
+    status: int = 0
+    retry_after: float | None = None
+    size: int = 0
+    record: RecordAt | None = None
+
+
+Result = Fetched | NotModified | Redirected | RobotsRead | Failed
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one task: settled by the frontier, once.
+
+    `sent_at` is when the last byte of the request had left: an upper bound of when the host can have seen
+    it, so spacing the next start from it keeps the host's own view of the gap at or above the delay.
+    """
+
+    host: Host
+    token: Token
+    kind: TaskKind
+    key: UrlKey
+    sent_at: float
+    ended_at: float
+    result: Result
+    address: str = ""
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """One request and its response as they crossed the wire: what the fetcher returns, what is archived.
+
+    `request` is the request's header block. `head` is the response's status line and headers, byte for byte,
+    up to and including the empty line. `body` is the payload after transfer coding and before content
+    coding: chunk framing is gone, gzip is still gzip.
+    """
+
+    url: str
+    request: bytes
+    head: bytes
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    truncated: bool = False
+    address: str = ""
+    http_version: str = "1.1"
+    sent_at: float = 0.0
+    ended_at: float = 0.0
+    first_byte_ms: float = 0.0
+    reused_connection: bool = False
+
+    def header(self, name: str) -> str:
+        """The first value of a header, by its lower-case name; empty when it is absent."""
+        return next((value for key, value in self.headers if key == name), "")
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A link as a page states it, before it is resolved against the page's base URL."""
+
+    href: str
+    text: str = ""
+    rel: str = ""
+    tag: str = "a"
+
+
+class HostPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the operator decided for one host; `None` leaves the crawl's own setting in force.
+
+    Also the form of a `[hosts."http://example.org"]` table in the settings.
+    """
+
+    delay: Annotated[
+        Annotated[float, Meta(ge=0)] | None, Meta(description="Seconds between two request starts.")
+    ] = None
+    parallel: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="Requests in flight at once.")
+    ] = None
+    budget: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Meta(description="Pages at most; 0 means no limit.")
+    ] = None
+    blocked: Annotated[bool, Meta(description="Do not contact this host at all.")] = False

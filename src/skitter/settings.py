@@ -1,0 +1,174 @@
+"""Every setting, once: its section, name, type, default and what it means.
+
+A part gets its own section in its constructor; nothing here is global and nothing reads it behind a
+part's back. `settings_load.py` fills these from TOML, environment and flags.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from skitter.model import HostPolicy
+
+Doc = Meta
+Fraction = Annotated[float, Meta(ge=0, le=1)]
+Positive = Annotated[float, Meta(gt=0)]
+NotNegative = Annotated[float, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0)]
+AtLeastOne = Annotated[int, Meta(ge=1)]
+
+# Links that end in one of these lead to no text; following them would cost the host a request and us a
+# connection that has to be dropped as soon as the content type is seen.
+SKIPPED_EXTENSIONS = tuple(
+    """7z avi avif bin bmp bz2 class css deb dmg doc docx eot exe flac flv gif gz ico iso jar jpeg jpg js
+    m4a m4v mkv mov mp3 mp4 mpeg mpg msi mjs odp ods odt ogg ogv otf png ppt pptx ps rar rpm rss svg swf tar
+    tgz tif tiff ttf wasm wav webm webp wma wmv woff woff2 xls xlsx xz zip zst""".split()
+)
+
+
+class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to crawl, and how much of it."""
+
+    scope: Annotated[
+        str, Doc(description="How far links are followed from the seeds: host, domain, prefix or any.")
+    ] = "host"
+    include: Annotated[
+        tuple[str, ...],
+        Doc(description="Regular expressions; when given, a URL must match one (seeds are exempt)."),
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...], Doc(description="Regular expressions; a URL that matches one is refused.")
+    ] = ()
+    skip_extensions: Annotated[
+        tuple[str, ...], Doc(description="Path endings that are not followed, without the dot.")
+    ] = SKIPPED_EXTENSIONS
+    max_pages: Annotated[Count, Doc(description="Stop after this many pages; 0 means no limit.")] = 0
+    max_depth: Annotated[Count, Doc(description="Links further than this from a seed are refused.")] = 15
+    max_url_length: Annotated[AtLeastOne, Doc(description="Longer URLs are refused.")] = 2048
+    linger: Annotated[
+        NotNegative,
+        Doc(description="When only waiting is left, wait at most this long (s) for the next host or retry."),
+    ] = 90.0
+
+
+class IdentitySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who is asking."""
+
+    contact: Annotated[
+        str, Doc(description="E-mail address or URL for site owners; needed to crawl public hosts.")
+    ] = ""
+    product: Annotated[
+        str, Doc(description="Product token of the User-Agent, also what robots.txt groups are matched with.")
+    ] = "skitter"
+
+
+class PolitenessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How hosts are treated. robots.txt is always obeyed; that is not a setting."""
+
+    delay: Annotated[NotNegative, Doc(description="Seconds between two request starts on one host.")] = 1.0
+    max_crawl_delay: Annotated[NotNegative, Doc(description="A Crawl-delay above this (s) is cut to it.")] = (
+        60.0
+    )
+    slow_factor: Annotated[
+        NotNegative,
+        Doc(description="A host is asked no more often than this times its smoothed response time."),
+    ] = 1.0
+    robots_ttl: Annotated[Positive, Doc(description="robots.txt is fetched again after this long (s).")] = (
+        86400.0
+    )
+    host_budget: Annotated[Count, Doc(description="Pages fetched of one host at most; 0 means no limit.")] = (
+        50_000
+    )
+
+
+class RetrySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What happens after a failure; the table of kinds is in docs/failures.md."""
+
+    attempts: Annotated[AtLeastOne, Doc(description="Fetches of one URL before it is a dead letter.")] = 5
+    backoff: Annotated[
+        tuple[float, ...],
+        Doc(description="Waits (s) after the 1st, 2nd, ... failure in a row; the last one repeats."),
+    ] = (60.0, 3600.0, 21600.0)
+    quarantine_after: Annotated[
+        AtLeastOne, Doc(description="Failures in a row after which a host is left alone for long.")
+    ] = 6
+    quarantine: Annotated[Positive, Doc(description="How long (s) a host stays in quarantine.")] = 86400.0
+
+
+class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits on what one request may take."""
+
+    concurrency: Annotated[AtLeastOne, Doc(description="Requests in flight at most, over all hosts.")] = 256
+    connect_timeout: Annotated[Positive, Doc(description="Seconds to connect, TLS included.")] = 10.0
+    first_byte_timeout: Annotated[
+        Positive, Doc(description="Seconds from the request until the response starts.")
+    ] = 20.0
+    stall_timeout: Annotated[
+        Positive, Doc(description="Seconds a transfer may run below stall_rate before it is given up.")
+    ] = 15.0
+    stall_rate: Annotated[
+        AtLeastOne, Doc(description="Bytes a second below which a transfer is stalled.")
+    ] = 100
+    total_timeout: Annotated[Positive, Doc(description="Seconds one request may take in all.")] = 60.0
+    max_body: Annotated[
+        AtLeastOne, Doc(description="Bytes of a body that are kept; a longer one is truncated and marked.")
+    ] = 10_000_000
+    max_decoded: Annotated[
+        AtLeastOne, Doc(description="Bytes a compressed body may inflate to; the rest is not read.")
+    ] = 20_000_000
+    max_header_bytes: Annotated[AtLeastOne, Doc(description="Bytes of response headers at most.")] = 65_536
+    max_header_count: Annotated[AtLeastOne, Doc(description="Response header lines at most.")] = 200
+    max_redirects: Annotated[Count, Doc(description="Redirects in a row that are followed.")] = 5
+    allow_private: Annotated[
+        bool, Doc(description="Let names resolve to loopback, private and other special addresses.")
+    ] = False
+    resolve: Annotated[
+        tuple[str, ...], Doc(description="HOST:PORT:ADDRESS[:PORT] overrides of DNS, `*` for any host.")
+    ] = ()
+    nameservers: Annotated[tuple[str, ...], Doc(description="DNS servers; empty means the system's.")] = ()
+    dns_cache: Annotated[AtLeastOne, Doc(description="Host names kept in the DNS cache.")] = 50_000
+    verify_tls: Annotated[bool, Doc(description="Check certificates.")] = True
+
+
+class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the frontier keeps and hands out work."""
+
+    tasks_per_lease: Annotated[
+        AtLeastOne, Doc(description="URLs of one host handed to a worker at once, at most.")
+    ] = 5
+    lease_duration: Annotated[Positive, Doc(description="Seconds a worker may hold a host unrenewed.")] = 60.0
+    tier_weights: Annotated[
+        tuple[int, ...], Doc(description="How often the priority tiers F0 to F3 are served.")
+    ] = (8, 4, 2, 1)
+    sync_interval: Annotated[
+        NotNegative, Doc(description="Seconds of work that a power loss may undo; 0 syncs every commit.")
+    ] = 1.0
+    cached_hosts: Annotated[AtLeastOne, Doc(description="Host records kept in memory.")] = 20_000
+    recent_keys: Annotated[AtLeastOne, Doc(description="URL keys remembered in memory as known.")] = 200_000
+    block_cache: Annotated[AtLeastOne, Doc(description="Bytes of RocksDB's block cache.")] = 67_108_864
+
+
+class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the archive looks like."""
+
+    segment_size: Annotated[AtLeastOne, Doc(description="Bytes after which a new WARC file is begun.")] = (
+        1_000_000_000
+    )
+    compression: Annotated[
+        Annotated[int, Meta(ge=0, le=3)], Doc(description="ISA-L level, 0 (fastest) to 3 (smallest).")
+    ] = 1
+    prefix: Annotated[str, Doc(description="How WARC file names begin.")] = "skitter"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    crawl: CrawlSettings = CrawlSettings()
+    identity: IdentitySettings = IdentitySettings()
+    politeness: PolitenessSettings = PolitenessSettings()
+    retry: RetrySettings = RetrySettings()
+    fetch: FetchSettings = FetchSettings()
+    frontier: FrontierSettings = FrontierSettings()
+    archive: ArchiveSettings = ArchiveSettings()
+    hosts: dict[str, HostPolicy] = {}
