@@ -1,0 +1,59 @@
+"""How urgent a URL is, and which of the four tiers that puts it in.
+
+Priorities run from 0 to 100, higher is more urgent. Tiers F0 (most urgent) to F3 are served by weight; a tier
+that is behind its share goes first, so a low one never starves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skitter.model import Via
+
+TIERS = 4
+SEED_PRIORITY = 80
+_FIRST_LINK = 65
+_PER_LEVEL = 5
+_LEAST = 10
+NAMED = {"high": 90, "normal": 60, "low": 20}
+
+
+def priority_of(via: Via, depth: int) -> int:
+    if via is Via.SEED or depth == 0:
+        return SEED_PRIORITY
+    return max(_LEAST, _FIRST_LINK - _PER_LEVEL * (depth - 1))
+
+
+def tier_of(priority: int) -> int:
+    if priority >= 75:
+        return 0
+    if priority >= 50:
+        return 1
+    return 2 if priority >= 25 else 3
+
+
+class TierTurns:
+    """Whose turn it is: stride scheduling. A tier's pass grows by 1/weight for each task it was served;
+    the tier with the smallest pass goes next. A tier that had nothing to serve for a while gets no credit
+    for it: its pass is lifted to the smallest of the others when it comes back."""
+
+    def __init__(self, weights: Sequence[int]) -> None:
+        self._strides = [1.0 / weight for weight in weights]
+        self._passes = [0.0] * len(weights)
+        self._idle = [True] * len(weights)
+
+    def next_of(self, tiers: Sequence[int]) -> int:
+        for tier in tiers:
+            if self._idle[tier]:
+                self._idle[tier] = False
+                self._passes[tier] = max(self._passes[tier], self._least_busy())
+        return min(tiers, key=lambda tier: (self._passes[tier], tier))
+
+    def _least_busy(self) -> float:
+        return min((p for p, idle in zip(self._passes, self._idle, strict=True) if not idle), default=0.0)
+
+    def served(self, tier: int, tasks: int) -> None:
+        self._passes[tier] += self._strides[tier] * tasks
+
+    def empty(self, tier: int) -> None:
+        self._idle[tier] = True

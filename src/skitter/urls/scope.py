@@ -1,0 +1,119 @@
+"""Which URLs belong to the crawl: the rules that admission asks, in order, with the rule that decided.
+
+Scope is relative to the seeds. Each seed drops *anchors* (its host, its registrable domain, its path prefix);
+a URL is in scope when one of the anchors that could admit it was dropped. Keeping the anchors is the
+frontier's affair, so memory here does not grow with the number of seeds.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from publicsuffixlist import PublicSuffixList
+
+from skitter.model import Discovered, Refusal, Via
+from skitter.settings import CrawlSettings
+
+SCOPES = ("host", "domain", "prefix", "any")
+
+Refused = tuple[Refusal, str]
+
+_LITERAL = re.compile(r"\[|\d+\.\d+\.\d+\.\d+(?::\d+)?\Z")
+
+
+@lru_cache(maxsize=1)
+def _suffixes() -> PublicSuffixList:
+    # loaded on first use: 30 ms that a host-scoped crawl and `--help` need not pay
+    return PublicSuffixList()
+
+
+@lru_cache(maxsize=65_536)
+def registrable_domain(authority: str) -> str:
+    """`www.example.co.uk:8080` -> `example.co.uk`; an address or a bare suffix stands for itself."""
+    if _LITERAL.match(authority):
+        return authority
+    name = authority.partition(":")[0].rstrip(".")
+    return _suffixes().privatesuffix(name) or name
+
+
+def _authority(url: str) -> tuple[str, int]:
+    start = url.index("//") + 2
+    end = url.index("/", start)
+    return url[start:end], end
+
+
+def _folder(url: str, path_start: int) -> str:
+    path = url[path_start:].partition("?")[0]
+    return path[: path.rindex("/") + 1]
+
+
+def anchors_of(seed_url: str) -> tuple[str, ...]:
+    """What a seed brings into scope, for every kind of scope: a later run may use another."""
+    authority, end = _authority(seed_url)
+    return (
+        f"host {authority}",
+        f"domain {registrable_domain(authority)}",
+        f"prefix {authority}{_folder(seed_url, end)}",
+    )
+
+
+class Scope:
+    def __init__(self, settings: CrawlSettings, max_redirects: int) -> None:
+        self._settings = settings
+        self._max_redirects = max_redirects
+        self._include = [re.compile(pattern) for pattern in settings.include]
+        self._exclude = [re.compile(pattern) for pattern in settings.exclude]
+        endings = "|".join(re.escape(e) for e in settings.skip_extensions)
+        self._skipped = re.compile(rf"\.({endings})(?:\?|\Z)", re.IGNORECASE) if endings else None
+
+    def refusal(self, found: Discovered) -> Refused | None:
+        """The rule that refuses this URL whatever the seeds were, if one does."""
+        settings = self._settings
+        url = found.url
+        if len(url) > settings.max_url_length:
+            return Refusal.LENGTH, f"{len(url)} characters, crawl.max_url_length is {settings.max_url_length}"
+        if found.hops > self._max_redirects:
+            return (
+                Refusal.REDIRECTS,
+                f"{found.hops} redirects in a row, fetch.max_redirects is {self._max_redirects}",
+            )
+        if found.via is Via.SEED:
+            return None
+        if found.depth > settings.max_depth:
+            return Refusal.DEPTH, f"{found.depth} links from a seed, crawl.max_depth is {settings.max_depth}"
+        return self._pattern_refusal(url)
+
+    def _pattern_refusal(self, url: str) -> Refused | None:
+        if self._skipped and (match := self._skipped.search(url, url.index("/", 8))):
+            return Refusal.EXTENSION, f".{match[1].lower()} is in crawl.skip_extensions"
+        for pattern in self._exclude:
+            if pattern.search(url):
+                return Refusal.EXCLUDED, f"matches exclude {pattern.pattern!r}"
+        if self._include and not any(pattern.search(url) for pattern in self._include):
+            return Refusal.EXCLUDED, "matches none of the include patterns"
+        return None
+
+    def anchors_for(self, url: str) -> tuple[str, ...]:
+        """The anchors any one of which brings this URL into scope; empty when everything is in scope."""
+        kind = self._settings.scope
+        if kind == "any":
+            return ()
+        authority, end = _authority(url)
+        if kind == "host":
+            return (f"host {authority}",)
+        if kind == "domain":
+            return (f"domain {registrable_domain(authority)}",)
+        return tuple(f"prefix {authority}{folder}" for folder in _folders_above(url, end))
+
+    def outside(self, url: str) -> Refused:
+        """The refusal of a URL none of whose anchors exists."""
+        kind = self._settings.scope
+        named = {"host": "host", "domain": "registrable domain", "prefix": "host and path"}[kind]
+        return Refusal.SCOPE, f"scope is {kind} and no seed has this {named} ({_authority(url)[0]})"
+
+
+def _folders_above(url: str, path_start: int) -> list[str]:
+    folder = _folder(url, path_start)
+    cuts = [i + 1 for i, char in enumerate(folder) if char == "/"]
+    return [folder[:cut] for cut in cuts]
