@@ -1,0 +1,216 @@
+"""The frontier contract: what every frontier promises to workers and operators, whatever it is stored in.
+
+The frontier is the brain of a crawl: admission, dedup, priority, politeness, robots decisions, budgets,
+retries and revisit times. Workers are stateless and may die at any line.
+
+What every implementation must keep, and `tests/contract` checks:
+
+- A URL is known at most once; seen-check and enqueue are one act.
+- A known URL is in exactly one state, and the counts of `stats` add up to the URLs known.
+- At most one lease per host is live, and the host's next request may not start before `HostLease.not_before`,
+  across settle, release, expiry and restart.
+- No page of a host is leased before its robots.txt was settled.
+- `settle` is atomic: the outcome, the links it brought, the host's health and the archive marks are committed
+  together or not at all; settling twice changes nothing the second time.
+- A stale token changes nothing that a newer lease did.
+
+Calls are asynchronous because implementations may live behind a network, and take batches for the same
+reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from skitter.model import (
+    Copy,
+    Discovered,
+    Host,
+    HostLease,
+    HostPolicy,
+    Outcome,
+    SegmentMark,
+    Token,
+    UrlState,
+    Verdict,
+)
+
+
+class Settled(StrEnum):
+    """What `settle` did with an outcome."""
+
+    ACCEPTED = "accepted"
+    LATE = "late"
+    STALE = "stale"
+
+
+class Settlement(msgspec.Struct, frozen=True):
+    """How one outcome was settled, and what admission said of the links it brought."""
+
+    settled: Settled
+    state: UrlState | None = None
+    added: int = 0
+    known: int = 0
+    refused: int = 0
+
+
+class HostStanding(StrEnum):
+    """Where a host stands; it is always in exactly one of these."""
+
+    IDLE = "idle"
+    WAITING = "waiting"
+    ACTIVE = "active"
+    BACKING_OFF = "backing_off"
+    BLOCKED = "blocked"
+
+
+class Horizon(msgspec.Struct, frozen=True, kw_only=True):
+    """What is still to come: leases out now, whether the page limit is reached, and when the next host or
+    retry is ready (None: never, nothing is left to do)."""
+
+    leased_hosts: int
+    limit_reached: bool
+    next_at: float | None
+
+
+class Stats(msgspec.Struct, frozen=True, kw_only=True):
+    urls: dict[str, int]
+    hosts: dict[str, int]
+    tiers: tuple[int, ...]
+    pages: int
+    fetches: int
+    robots_fetches: int
+    bytes: int
+    failures: dict[str, int]
+    refusals: dict[str, int]
+    statuses: dict[str, int]
+    leases_expired: int
+    stale_outcomes: int
+    next_at: float | None
+
+
+class FetchView(msgspec.Struct, frozen=True, kw_only=True):
+    """One fetch of a URL, as the ledger has it."""
+
+    at: float
+    seconds: float
+    result: str
+    status: int
+    size: int
+    address: str
+    record: str
+    detail: str
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of a URL: how it was found, who decided what, where it stands and what comes next.
+    `trail` are the pages through which it was found, nearest first."""
+
+    asked: str
+    url: str = ""
+    key: str = ""
+    host: str = ""
+    known: bool = False
+    state: str = "unknown"
+    reason: str = ""
+    found: str = ""
+    trail: tuple[str, ...] = ()
+    depth: int = 0
+    priority: int = 0
+    tier: str = ""
+    waits: str = ""
+    robots: str = ""
+    attempts: int = 0
+    title: str = ""
+    content_type: str = ""
+    fetches: tuple[FetchView, ...] = ()
+    next_at: float | None = None
+
+
+class HostView(msgspec.Struct, frozen=True, kw_only=True):
+    host: str
+    standing: str
+    queued: int
+    fetched: int
+    failed: int
+    denied: int
+    bytes: int
+    delay: float
+    delay_why: str
+    robots: str
+    failures_in_a_row: int
+    next_start: float
+    response_ms: float
+    address: str
+    policy: HostPolicy | None
+
+
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
+    url: str
+    kind: str
+    detail: str
+    status: int
+    attempts: int
+    at: float
+
+
+class Frontier(Protocol):
+    async def admit(self, discovered: Sequence[Discovered]) -> list[Verdict]:
+        """One verdict per URL, in order. A seed brings its host, domain and folder into scope."""
+        ...
+
+    async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
+        """Up to `capacity` hosts that are ready now, each for `duration` seconds."""
+        ...
+
+    async def settle(
+        self, outcomes: Sequence[Outcome], marks: Sequence[SegmentMark] = ()
+    ) -> list[Settlement]: ...
+
+    async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
+        """The new deadline of each lease, None for one that is no longer ours."""
+        ...
+
+    async def release(self, leases: Sequence[tuple[Host, Token]]) -> None:
+        """Give back what was not fetched; the host stays spaced from its last request."""
+        ...
+
+    async def reap(self, now: float) -> int:
+        """Expired leases go back; the host is not eligible before deadline + delay."""
+        ...
+
+    async def promote(self, now: float) -> int:
+        """Due retries and revisits go back to their queues."""
+        ...
+
+    async def first_copies(self, digests: Sequence[bytes]) -> list[Copy | None]:
+        """Where each body was first archived, if it was."""
+        ...
+
+    async def marks(self) -> list[SegmentMark]: ...
+
+    async def horizon(self) -> Horizon: ...
+
+    async def stats(self) -> Stats: ...
+
+    async def explain(self, url: str) -> Explanation: ...
+
+    async def hosts(self, *, limit: int, standing: HostStanding | None = None) -> list[HostView]: ...
+
+    async def dead_letters(self, *, limit: int, host: Host | None = None) -> list[DeadLetter]: ...
+
+    async def requeue(self, *, host: Host | None = None, url: str | None = None) -> int:
+        """Dead letters (all, of a host, or one URL) go back to the queue with their attempts forgotten."""
+        ...
+
+    async def set_policy(self, host: Host, policy: HostPolicy) -> None: ...
+
+    async def sync(self) -> None:
+        """Everything settled so far survives a power loss once this returns."""
+        ...
+
+    async def close(self) -> None: ...

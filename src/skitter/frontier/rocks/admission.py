@@ -1,0 +1,96 @@
+"""Admission: seen-check, scope, budget and enqueue as one act.
+
+Called for seeds and, inside the turn that settles a page, for the links the page brought.
+"""
+
+from __future__ import annotations
+
+from skitter.frontier.rocks.book import Turn
+from skitter.frontier.rocks.rows import UrlRow
+from skitter.model import Discovered, Refusal, UrlState, Verdict, VerdictKind, Via
+from skitter.settings import PolitenessSettings
+from skitter.urls.scope import Refused, Scope, anchors_of
+
+ADDED = Verdict(VerdictKind.ADDED)
+KNOWN = Verdict(VerdictKind.KNOWN)
+
+
+class Admission:
+    def __init__(self, scope: Scope, politeness: PolitenessSettings) -> None:
+        self._scope = scope
+        self._budget = politeness.host_budget
+
+    def admit(self, turn: Turn, found: Discovered) -> Verdict:
+        seed = found.via is Via.SEED
+        # most links of a page repeat what the last pages linked: 0.1 us here against 3.5 us for a store read
+        if not seed and found.key in turn.book.recent:
+            return KNOWN
+        row = turn.url(found.key)
+        if seed or (found.via is Via.REDIRECT and found.depth == 0):
+            self._drop_anchors(turn, found.url)
+        if row is not None and not (seed and row.state == UrlState.REFUSED):
+            turn.book.recent.add(found.key)
+            return KNOWN
+        if row is not None:
+            turn.count(UrlState.REFUSED, -1)
+            _count_refusal(turn, row.reason, -1)
+        return self._enter(turn, found)
+
+    def _enter(self, turn: Turn, found: Discovered) -> Verdict:
+        row = UrlRow(
+            url=found.url,
+            state=UrlState.QUEUED,
+            priority=found.priority,
+            depth=found.depth,
+            via=found.via,
+            parent=found.parent,
+            hops=found.hops,
+        )
+        turn.book.recent.add(found.key)
+        refused = self.judge(turn, found)
+        if refused is not None:
+            return self._refuse(turn, found, row, refused)
+        ident, host = turn.host(found.host)
+        host.admitted += 1
+        turn.enqueue(found.key, row, ident, host)
+        return ADDED
+
+    def judge(self, turn: Turn, found: Discovered) -> Refused | None:
+        host = turn.peek(found.host)
+        policy = host.policy if host is not None else None
+        if policy is not None and policy.blocked:
+            return Refusal.BLOCKED, f"the operator blocked {found.host}"
+        refused = self._scope.refusal(found)
+        if refused is None and found.via is not Via.SEED:
+            refused = self._outside(turn, found.url)
+        if refused is not None:
+            return refused
+        budget = self._budget if policy is None or policy.budget is None else policy.budget
+        if budget and host is not None and host.admitted >= budget:
+            return Refusal.BUDGET, f"{host.admitted} URLs admitted, the budget of {found.host} is {budget}"
+        return None
+
+    def _outside(self, turn: Turn, url: str) -> Refused | None:
+        anchors = self._scope.anchors_for(url)
+        if not anchors or any(turn.book.has_anchor(anchor) for anchor in anchors):
+            return None
+        return self._scope.outside(url)
+
+    def _refuse(self, turn: Turn, found: Discovered, row: UrlRow, refused: Refused) -> Verdict:
+        row.state = UrlState.REFUSED
+        row.reason, row.rule = refused
+        turn.put_url(found.key, row)
+        turn.count(UrlState.REFUSED, 1)
+        _count_refusal(turn, row.reason, 1)
+        return Verdict(VerdictKind.REFUSED, refused[0], refused[1])
+
+    def _drop_anchors(self, turn: Turn, url: str) -> None:
+        for anchor in anchors_of(url):
+            if not turn.book.has_anchor(anchor):
+                turn.put("anchors", anchor.encode(), b"")
+                turn.book.remember_anchor(anchor)
+
+
+def _count_refusal(turn: Turn, reason: str, change: int) -> None:
+    refusals = turn.tally.refusals
+    refusals[reason] = refusals.get(reason, 0) + change

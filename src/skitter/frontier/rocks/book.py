@@ -1,0 +1,351 @@
+"""The book a RocksDB frontier keeps: cached rows, running totals, and the turns in which they change.
+
+Every call of the contract that changes something is one `Turn`: rows are read through the book, changed in
+memory, and committed as one batch together with the indexes that follow from them. If anything goes wrong on
+the way the cached rows are forgotten, so memory never disagrees with the disk.
+
+RAM here is bounded: host rows, parsed robots rules, leases and recent keys each have a limit.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+from skitter.frontier.base import HostStanding
+from skitter.frontier.rocks.rows import (
+    ERRAND_LANE,
+    Errand,
+    HostRow,
+    LeasedTask,
+    LeaseRow,
+    Tally,
+    UrlRow,
+    decode_host,
+    decode_tally,
+    decode_tasks,
+    decode_url,
+    encode,
+    micros,
+    slot_of,
+)
+from skitter.frontier.rocks.store import Batch, Store
+from skitter.model import Host, UrlKey, UrlState
+from skitter.robots.rules import ALLOW_ALL, Rules, parse_robots
+from skitter.schedule.politeness import delay_for
+from skitter.schedule.priority import TIERS, tier_of
+from skitter.settings import Settings
+from skitter.urls.canonical import host_id
+
+_TALLY = b"tally"
+_CACHED_RULES = 4096
+_CACHED_LEASES = 16_384
+_CACHED_ANCHORS = 65_536
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Lru(OrderedDict[K, V], Generic[K, V]):
+    """A dict that forgets what was put or read longest ago."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def recall(self, key: K) -> V | None:
+        value = self.get(key)
+        if value is not None:
+            self.move_to_end(key)
+        return value
+
+    def trim(self) -> None:
+        while len(self) > self._limit:
+            self.popitem(last=False)
+
+
+class RecentKeys:
+    """Keys known to be known, so that most links a page repeats never reach the store. Two generations: when
+    the younger is full the older is dropped. Absence means nothing."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = max(1, limit // 2)
+        self._young: set[bytes] = set()
+        self._old: set[bytes] = set()
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._young or key in self._old
+
+    def add(self, key: bytes) -> None:
+        self._young.add(key)
+        if len(self._young) >= self._half:
+            self._old, self._young = self._young, set()
+
+    def clear(self) -> None:
+        self._young.clear()
+        self._old.clear()
+
+
+class Book:
+    def __init__(self, store: Store, all_settings: Settings) -> None:
+        settings = all_settings.frontier
+        self.store = store
+        self._product = all_settings.identity.product
+        self._politeness = all_settings.politeness
+        self._hosts: Lru[bytes, HostRow] = Lru(settings.cached_hosts)
+        self._rules: Lru[bytes, Rules] = Lru(_CACHED_RULES)
+        self._leases: Lru[int, dict[bytes, bytes]] = Lru(_CACHED_LEASES)
+        self._anchors: Lru[str, bool] = Lru(_CACHED_ANCHORS)
+        self.recent = RecentKeys(settings.recent_keys)
+        # Where the first live entry of each tier of the ready index, and of the due index, can be at the
+        # earliest: seeking from there skips the tombstones of what was taken before.
+        self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
+        self.due_low = b""
+        self.tally = self._load_tally()
+
+    def _load_tally(self) -> Tally:
+        raw = self.store.get("meta", _TALLY)
+        return decode_tally(raw) if raw else Tally()
+
+    def delay_of(self, host: HostRow) -> float:
+        return delay_for(self._politeness, host.policy, host.crawl_delay, host.response_time, host.penalty)
+
+    def earliest_start(self, host: HostRow) -> float:
+        """When the host may be asked next. Derived, not stored: a changed delay counts at once."""
+        return max(host.not_before, host.last_start + self.delay_of(host))
+
+    def turn(self, now: float) -> Turn:
+        return Turn(self, now)
+
+    def forget(self) -> None:
+        """Drop every cached row; the disk is the truth."""
+        self._hosts.clear()
+        self._leases.clear()
+        self._anchors.clear()
+        self.recent.clear()
+        self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
+        self.due_low = b""
+        self.tally = self._load_tally()
+
+    def trim(self) -> None:
+        for cache in (self._hosts, self._rules, self._leases, self._anchors):
+            cache.trim()
+
+    def host(self, ident: bytes) -> HostRow | None:
+        row = self._hosts.recall(ident)
+        if row is None and (raw := self.store.get("hosts", ident)):
+            row = self._hosts[ident] = decode_host(raw)
+        return row
+
+    def new_host(self, ident: bytes, host: Host) -> HostRow:
+        row = self._hosts[ident] = HostRow(host=host)
+        return row
+
+    def url(self, key: bytes) -> UrlRow | None:
+        raw = self.store.get("urls", key)
+        return decode_url(raw) if raw else None
+
+    def rules(self, ident: bytes) -> Rules:
+        rules = self._rules.recall(ident)
+        if rules is None:
+            body = self.store.get("robots", ident)
+            rules = self._rules[ident] = parse_robots(body, self._product) if body else ALLOW_ALL
+        return rules
+
+    def learn_rules(self, ident: bytes, body: bytes) -> Rules:
+        rules = self._rules[ident] = parse_robots(body, self._product) if body else ALLOW_ALL
+        return rules
+
+    def lease_slots(self, ident: bytes, token: int) -> dict[bytes, bytes]:
+        """The tasks of a live lease: key -> slot."""
+        slots = self._leases.recall(token)
+        if slots is None:
+            raw = self.store.get("leases", ident)
+            slots = {task.key: task.slot for task in decode_tasks(raw)} if raw else {}
+            self._leases[token] = slots
+        return slots
+
+    def has_anchor(self, anchor: str) -> bool:
+        found = self._anchors.get(anchor)
+        if found is None:
+            found = self._anchors[anchor] = self.store.get("anchors", anchor.encode()) is not None
+        return found
+
+    def remember_anchor(self, anchor: str) -> None:
+        self._anchors[anchor] = True
+
+    def remember_lease(self, token: int, tasks: list[LeasedTask]) -> None:
+        self._leases[token] = {task.key: task.slot for task in tasks}
+
+
+class Turn:
+    """One atomic change. `host` and `url` see what this turn has already done."""
+
+    def __init__(self, book: Book, now: float) -> None:
+        self.book = book
+        self.now = now
+        self.tally = book.tally
+        self._batch = Batch(book.store)
+        self.put = self._batch.put
+        self.delete = self._batch.delete
+        self._urls: dict[bytes, UrlRow] = {}
+        self._touched: dict[bytes, HostRow] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.book.forget()
+            return
+        self._commit()
+
+    # -- rows
+
+    def host(self, host: Host) -> tuple[bytes, HostRow]:
+        """The row of a host, made if it is new; it is written when the turn is committed."""
+        ident = host_id(host)
+        row = self._touched.get(ident) or self.book.host(ident)
+        if row is None:
+            row = self.book.new_host(ident, host)
+            self.tally.hosts[row.standing] = self.tally.hosts.get(row.standing, 0) + 1
+        self._touched[ident] = row
+        return ident, row
+
+    def peek(self, host: Host) -> HostRow | None:
+        """The row of a host if it has one, for looking only."""
+        ident = host_id(host)
+        return self._touched.get(ident) or self.book.host(ident)
+
+    def touch(self, ident: bytes) -> HostRow | None:
+        row = self._touched.get(ident) or self.book.host(ident)
+        if row is not None:
+            self._touched[ident] = row
+        return row
+
+    def url(self, key: bytes) -> UrlRow | None:
+        return self._urls.get(key) or self.book.url(key)
+
+    def put_url(self, key: bytes, row: UrlRow) -> None:
+        self._urls[key] = row
+        self.put("urls", key, encode(row))
+
+    # -- moves
+
+    def count(self, state: UrlState, change: int) -> None:
+        self.tally.urls[state] = self.tally.urls.get(state, 0) + change
+
+    def enqueue(self, key: UrlKey, row: UrlRow, ident: bytes, host: HostRow) -> None:
+        """Give a URL a place in its host's queue; its former state must already be taken off the count."""
+        self.tally.seq += 1
+        tier = tier_of(row.priority)
+        row.slot = slot_of(ident, tier + 1, row.priority, self.tally.seq)
+        row.state = UrlState.QUEUED
+        row.due = 0.0
+        self.put("queue", row.slot, key)
+        self.put_url(key, row)
+        self._lengthen(host, tier, row.slot)
+        self.count(UrlState.QUEUED, 1)
+
+    def _lengthen(self, host: HostRow, tier: int, slot: bytes) -> None:
+        host.queued[tier] += 1
+        self.tally.tiers[tier] += 1
+        if host.lows[tier] and slot[9:] < host.lows[tier]:
+            host.lows[tier] = slot[9:]
+
+    def dequeue(self, row: UrlRow) -> None:
+        """Take a URL's place in the queue away; what counted it (the queue or a lease) is the caller's."""
+        self.delete("queue", row.slot)
+        row.slot = b""
+
+    def send_errand(self, errand: Errand, to: Host) -> None:
+        ident, host = self.host(to)
+        self.tally.seq += 1
+        self.put("queue", slot_of(ident, ERRAND_LANE, 255, self.tally.seq), encode(errand))
+        host.errands += 1
+
+    def begin_lease(self, ident: bytes, host: HostRow, lease: LeaseRow, tasks: list[LeasedTask]) -> None:
+        host.lease = lease
+        self.put("leases", ident, encode(tasks))
+        self.put("timers", micros(lease.deadline) + ident, b"")
+        self.book.remember_lease(lease.token, tasks)
+
+    def end_lease(self, ident: bytes, host: HostRow) -> None:
+        """Whatever is still out goes back to waiting: it never lost its place."""
+        lease = host.lease
+        if lease is None:
+            return
+        for tier, out in enumerate(lease.pages):
+            host.queued[tier] += out
+            self.tally.tiers[tier] += out
+            self.count(UrlState.QUEUED, out)
+            self.count(UrlState.IN_PROGRESS, -out)
+        self.delete("leases", ident)
+        self.delete("timers", micros(lease.deadline) + ident)
+        host.errands += lease.errands
+        host.lease = None
+
+    # -- commit
+
+    def _commit(self) -> None:
+        try:
+            for ident, row in self._touched.items():
+                self._follow(ident, row)
+                self.put("hosts", ident, encode(row))
+            self.put("meta", _TALLY, encode(self.tally))
+            self.book.store.write(self._batch)
+        except BaseException:
+            self.book.forget()
+            raise
+        self.book.trim()
+
+    def _follow(self, ident: bytes, row: HostRow) -> None:
+        """The ready index and the count of hosts follow from the row."""
+        tiers = _ready_tiers(row)
+        at = int(self.book.earliest_start(row) * 1_000_000) if tiers else 0
+        if at != row.ready_at or tiers != row.ready_tiers:
+            self._index(ident, row, at, tiers)
+        standing = _standing(row, tiers)
+        if standing != row.standing:
+            hosts = self.tally.hosts
+            hosts[row.standing] = hosts.get(row.standing, 0) - 1
+            hosts[standing] = hosts.get(standing, 0) + 1
+            row.standing = standing
+
+    def _index(self, ident: bytes, row: HostRow, at: int, tiers: int) -> None:
+        old, new = row.ready_at.to_bytes(8, "big") + ident, at.to_bytes(8, "big") + ident
+        lows = self.book.ready_lows
+        for tier in range(TIERS):
+            prefix = bytes((tier,))
+            if row.ready_tiers >> tier & 1:
+                self.delete("ready", prefix + old)
+            if tiers >> tier & 1:
+                self.put("ready", prefix + new, b"")
+                lows[tier] = min(lows[tier], prefix + new)
+        row.ready_at, row.ready_tiers = at, tiers
+
+
+def _ready_tiers(row: HostRow) -> int:
+    """The tiers this host can be asked for, as bits; 0 when it may not be asked at all now."""
+    if row.lease is not None or (row.policy is not None and row.policy.blocked):
+        return 0
+    bits = 1 if row.errands else 0
+    if row.robots_elsewhere:
+        return bits
+    for tier, waiting in enumerate(row.queued):
+        if waiting:
+            bits |= 1 << tier
+    return bits
+
+
+def _standing(row: HostRow, tiers: int) -> HostStanding:
+    if row.lease is not None:
+        return HostStanding.ACTIVE
+    if row.policy is not None and row.policy.blocked:
+        return HostStanding.BLOCKED
+    if not any(row.queued) and not tiers:
+        return HostStanding.IDLE
+    return HostStanding.BACKING_OFF if row.failures else HostStanding.WAITING

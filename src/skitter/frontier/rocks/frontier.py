@@ -1,0 +1,180 @@
+"""The embedded frontier: the contract on RocksDB, one atomic batch per call.
+
+Everything is on disk in the order it is needed, so a restart has nothing to rebuild. The store's lock admits one
+process, therefore a lease found at opening belongs to a worker that died with its process: such leases end at
+once, and their hosts rest for their delay from now, since a request may have been sent just before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from skitter.clock import Clock
+from skitter.frontier.base import (
+    DeadLetter,
+    Explanation,
+    Horizon,
+    HostStanding,
+    HostView,
+    Settlement,
+    Stats,
+)
+from skitter.frontier.rocks.admission import Admission
+from skitter.frontier.rocks.book import Book
+from skitter.frontier.rocks.leasing import Leasing
+from skitter.frontier.rocks.returning import promote, requeue_dead, revive
+from skitter.frontier.rocks.rows import HostRow
+from skitter.frontier.rocks.settling import Settling
+from skitter.frontier.rocks.store import Store
+from skitter.frontier.rocks.views import Views
+from skitter.model import (
+    Copy,
+    Discovered,
+    Host,
+    HostLease,
+    HostPolicy,
+    Outcome,
+    SegmentMark,
+    Token,
+    Verdict,
+)
+from skitter.settings import Settings
+from skitter.urls.canonical import host_id, key_of, normalise
+from skitter.urls.scope import Scope
+
+_MARK = b"mark "
+_encode = msgspec.msgpack.encode
+_decode_copy = msgspec.msgpack.Decoder(Copy).decode
+_decode_mark = msgspec.msgpack.Decoder(SegmentMark).decode
+_ADMIT_BATCH = 5_000
+
+
+class RocksFrontier:
+    def __init__(self, folder: Path, settings: Settings, clock: Clock, *, read_only: bool = False) -> None:
+        self._clock = clock
+        self._store = Store(folder, settings.frontier.block_cache, read_only=read_only)
+        self._book = Book(self._store, settings)
+        scope = Scope(settings.crawl, settings.fetch.max_redirects)
+        self._admission = Admission(scope, settings.politeness)
+        self._leasing = Leasing(settings)
+        self._settling = Settling(settings, self._admission)
+        self._views = Views(self._book, self._admission, settings)
+        if not read_only:
+            self._end_orphaned_leases()
+
+    def _end_orphaned_leases(self) -> None:
+        with self._book.turn(self._clock.now()) as turn:
+            self._leasing.expire(turn, all_of_them=True)
+
+    # -- the path of a URL
+
+    async def admit(self, discovered: Sequence[Discovered]) -> list[Verdict]:
+        verdicts: list[Verdict] = []
+        for start in range(0, len(discovered), _ADMIT_BATCH):
+            with self._book.turn(self._clock.now()) as turn:
+                verdicts += [self._admission.admit(turn, d) for d in discovered[start : start + _ADMIT_BATCH]]
+        return verdicts
+
+    async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
+        with self._book.turn(self._clock.now()) as turn:
+            return self._leasing.lease(turn, worker, capacity, duration)
+
+    async def settle(
+        self, outcomes: Sequence[Outcome], marks: Sequence[SegmentMark] = ()
+    ) -> list[Settlement]:
+        with self._book.turn(self._clock.now()) as turn:
+            settlements = [self._settling.settle(turn, outcome) for outcome in outcomes]
+            for mark in marks:
+                turn.put("meta", _MARK + mark.segment.encode(), _encode(mark))
+        return settlements
+
+    async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
+        deadlines: list[float | None] = []
+        with self._book.turn(self._clock.now()) as turn:
+            for host, token in leases:
+                ident = host_id(host)
+                row = turn.touch(ident)
+                live = row.lease if row is not None and _holds(row, token) else None
+                deadlines.append(self._leasing.renew(turn, ident, live, duration) if live else None)
+        return deadlines
+
+    async def release(self, leases: Sequence[tuple[Host, Token]]) -> None:
+        with self._book.turn(self._clock.now()) as turn:
+            for host, token in leases:
+                ident = host_id(host)
+                row = turn.touch(ident)
+                if row is not None and _holds(row, token):
+                    self._leasing.release(turn, ident, row)
+
+    async def reap(self, now: float) -> int:
+        with self._book.turn(now) as turn:
+            ended = self._leasing.expire(turn, all_of_them=False)
+            turn.tally.leases_expired += ended
+        return ended
+
+    async def promote(self, now: float) -> int:
+        with self._book.turn(now) as turn:
+            return promote(turn)
+
+    # -- the archive's part
+
+    async def first_copies(self, digests: Sequence[bytes]) -> list[Copy | None]:
+        found = (self._store.get("copies", digest) for digest in digests)
+        return [_decode_copy(raw) if raw else None for raw in found]
+
+    async def marks(self) -> list[SegmentMark]:
+        return [_decode_mark(raw) for _, raw in self._store.scan("meta", _MARK, _MARK + b"\xff")]
+
+    # -- the operator's part
+
+    async def set_policy(self, host: Host, policy: HostPolicy) -> None:
+        with self._book.turn(self._clock.now()) as turn:
+            _, row = turn.host(host)
+            row.policy = None if policy == HostPolicy() else policy
+
+    async def requeue(self, *, host: Host | None = None, url: str | None = None) -> int:
+        if url is not None:
+            fetch_url = normalise(url)
+            if fetch_url is None:
+                return 0
+            with self._book.turn(self._clock.now()) as turn:
+                return revive(turn, key_of(fetch_url))
+        moved, start = 0, b""
+        while True:
+            with self._book.turn(self._clock.now()) as turn:
+                some, go_on = requeue_dead(turn, start, host)
+            moved += some
+            if go_on is None:
+                return moved
+            start = go_on
+
+    async def horizon(self) -> Horizon:
+        return self._views.horizon()
+
+    async def stats(self) -> Stats:
+        return self._views.stats()
+
+    async def explain(self, url: str) -> Explanation:
+        fetch_url = normalise(url)
+        if fetch_url is None:
+            return Explanation(asked=url, reason="this is not an http or https URL")
+        return self._views.explain(url, fetch_url)
+
+    async def hosts(self, *, limit: int, standing: HostStanding | None = None) -> list[HostView]:
+        return self._views.hosts(limit, standing)
+
+    async def dead_letters(self, *, limit: int, host: Host | None = None) -> list[DeadLetter]:
+        return self._views.dead_letters(limit, host)
+
+    async def sync(self) -> None:
+        self._store.sync()
+
+    async def close(self) -> None:
+        self._store.close()
+
+
+def _holds(row: HostRow, token: Token) -> bool:
+    return row.lease is not None and row.lease.token == token

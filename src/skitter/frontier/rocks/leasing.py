@@ -1,0 +1,247 @@
+"""Leasing: which hosts are ready, whose turn it is, and which of their URLs a worker gets.
+
+A host is found through the ready index: per tier, ordered by when it may be asked. What is handed out stays in
+the queue until it is settled. Robots are decided here, at the last moment, with the rules in force now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.rows import (
+    ERRAND_LANE,
+    HostRow,
+    LeasedTask,
+    LeaseRow,
+    UrlRow,
+    decode_errand,
+    micros,
+    seconds,
+)
+from skitter.model import Host, HostLease, Task, TaskKind, Token, UrlKey, UrlState
+from skitter.schedule.priority import TIERS, TierTurns
+from skitter.settings import Settings
+from skitter.urls.canonical import key_of, robots_url, target_of
+
+# A host is handed out for about this long when its delay is short, so that a lease's own cost is shared by
+# several pages: 150 us a page with one task a lease, 30 with five.
+_LEASE_SECONDS = 2.0
+_MOST_TASKS = 64
+_TASKS_PER_PARALLEL = 16
+# Denied URLs are settled while looking for allowed ones; at most so many before other hosts get their turn.
+_MOST_DENIED = 256
+_END = b"\xff" * 8
+
+
+class Leasing:
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._turns = TierTurns(settings.frontier.tier_weights)
+
+    # -- granting
+
+    def lease(self, turn: Turn, worker: str, capacity: int, duration: float) -> list[HostLease]:
+        granted: list[HostLease] = []
+        waiting = {tier: _ready_hosts(turn.book, tier, turn.now) for tier in range(TIERS)}
+        room = self.room(turn)
+        while waiting and len(granted) < capacity and room > 0:
+            tier = self._turns.next_of(list(waiting))
+            ident = next(waiting[tier], None)
+            if ident is None:
+                del waiting[tier]
+                self._turns.empty(tier)
+                continue
+            host = turn.book.host(ident)
+            if host is None or host.lease is not None:
+                continue
+            lease = self._grant(turn, ident, host, tier, worker, duration, room)
+            if lease is not None:
+                granted.append(lease)
+                room -= len(lease.tasks)
+        return granted
+
+    def room(self, turn: Turn) -> int:
+        """How many more pages may be handed out before `max_pages` could be passed."""
+        limit = self._settings.crawl.max_pages
+        if not limit:
+            return 1 << 30
+        return limit - turn.tally.pages - turn.tally.urls.get(UrlState.IN_PROGRESS, 0)
+
+    def _grant(
+        self, turn: Turn, ident: bytes, host: HostRow, tier: int, worker: str, duration: float, room: int
+    ) -> HostLease | None:
+        turn.touch(ident)
+        delay = turn.book.delay_of(host)
+        parallel = host.policy.parallel if host.policy and host.policy.parallel else 1
+        turn.tally.token += 1
+        lease = LeaseRow(turn.tally.token, worker, turn.now + duration, [0] * TIERS)
+        fit = _fit(delay, parallel, duration, self._settings.frontier.tasks_per_lease)
+        tasks = self._choose(turn, ident, host, lease, tier, min(room, fit))
+        if not tasks:
+            return None
+        turn.begin_lease(ident, host, lease, [LeasedTask(task.key, slot) for task, slot in tasks])
+        return HostLease(
+            host=Host(host.host),
+            token=Token(lease.token),
+            delay=delay,
+            parallel=parallel,
+            not_before=max(turn.now, turn.book.earliest_start(host)),
+            deadline=lease.deadline,
+            tasks=tuple(task for task, _ in tasks),
+        )
+
+    def _choose(
+        self, turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, tier: int, most: int
+    ) -> list[tuple[Task, bytes]]:
+        if host.errands:
+            return _errands(turn, ident, host, lease, most)
+        if host.robots_until <= turn.now:
+            lease.robots = 1
+            url = robots_url(Host(host.host))
+            return [(Task(kind=TaskKind.ROBOTS, key=key_of(url), url=url), b"")]
+        return self._pages(turn, ident, host, lease, tier, most)
+
+    def _pages(
+        self, turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, tier: int, most: int
+    ) -> list[tuple[Task, bytes]]:
+        """The tier whose turn it is goes first; the rest of the lease is filled by urgency."""
+        chosen: list[tuple[Task, bytes]] = []
+        for lane_tier in (tier, *(t for t in range(TIERS) if t != tier)):
+            if len(chosen) >= most or not host.queued[lane_tier]:
+                continue
+            taken = _take(turn, ident, host, lane_tier, most - len(chosen))
+            lease.pages[lane_tier] = len(taken)
+            host.queued[lane_tier] -= len(taken)
+            turn.tally.tiers[lane_tier] -= len(taken)
+            self._turns.served(lane_tier, len(taken))
+            chosen += taken
+        turn.count(UrlState.QUEUED, -len(chosen))
+        turn.count(UrlState.IN_PROGRESS, len(chosen))
+        return chosen
+
+    # -- ending
+
+    def release(self, turn: Turn, ident: bytes, host: HostRow) -> None:
+        """Something may have been sent that no outcome tells of: space the next start from now."""
+        host.last_start = max(host.last_start, turn.now)
+        turn.end_lease(ident, host)
+
+    def renew(self, turn: Turn, ident: bytes, lease: LeaseRow, duration: float) -> float:
+        turn.delete("timers", micros(lease.deadline) + ident)
+        lease.deadline = turn.now + duration
+        turn.put("timers", micros(lease.deadline) + ident, b"")
+        return lease.deadline
+
+    def expire(self, turn: Turn, *, all_of_them: bool) -> int:
+        """Leases past their deadline end; all of them when their workers are known to be dead. A worker may
+        have sent a request at the last moment, so the host rests for its delay from then."""
+        end = _END if all_of_them else micros(turn.now) + _END
+        ended = 0
+        for key, _ in turn.book.store.scan("timers", b"", end):
+            host = turn.touch(key[8:])
+            if host is None or host.lease is None:
+                turn.delete("timers", key)
+                continue
+            last = turn.now if all_of_them else max(host.lease.deadline, seconds(key[:8]))
+            host.last_start = max(host.last_start, last)
+            turn.end_lease(key[8:], host)
+            ended += 1
+        return ended
+
+
+def _fit(delay: float, parallel: int, duration: float, usual: int) -> int:
+    """As many tasks as a polite worker finishes well before the deadline."""
+    if parallel > 1:
+        return parallel * _TASKS_PER_PARALLEL
+    wanted = max(usual, int(_LEASE_SECONDS / max(delay, 0.001)))
+    in_time = int(duration / 2 / delay) if delay > 0 else wanted
+    return max(1, min(wanted, in_time, _MOST_TASKS))
+
+
+def _ready_hosts(book: Book, tier: int, now: float) -> Iterator[bytes]:
+    end = bytes((tier,)) + micros(now) + _END
+    first = True
+    for key, _ in book.store.scan("ready", book.ready_lows[tier], end):
+        if first:
+            book.ready_lows[tier] = key
+            first = False
+        yield key[9:]
+    if first:
+        book.ready_lows[tier] = end
+
+
+def _errands(turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, most: int) -> list[tuple[Task, bytes]]:
+    chosen: list[tuple[Task, bytes]] = []
+    for slot, raw in turn.book.store.scan("queue", ident + bytes((ERRAND_LANE,)), ident + b"\1"):
+        if len(chosen) >= most:
+            break
+        errand = decode_errand(raw)
+        key = UrlKey(key_of(errand.url)[:8] + slot[10:])
+        chosen.append(
+            (
+                Task(
+                    kind=TaskKind.ROBOTS,
+                    key=key,
+                    url=errand.url,
+                    hops=errand.hops,
+                    behalf=Host(errand.behalf),
+                ),
+                slot,
+            )
+        )
+    lease.errands = len(chosen)
+    host.errands -= len(chosen)
+    return chosen
+
+
+def _take(turn: Turn, ident: bytes, host: HostRow, tier: int, most: int) -> list[tuple[Task, bytes]]:
+    """The first allowed URLs of one lane. What robots.txt denies is settled as denied on the way."""
+    taken: list[tuple[Task, bytes]] = []
+    rules = turn.book.rules(ident)
+    lane = ident + bytes((tier + 1,))
+    low = None
+    denied = 0
+    for slot, key in turn.book.store.scan("queue", lane + host.lows[tier], ident + bytes((tier + 2,))):
+        row = turn.url(key)
+        if row is None or row.slot != slot:
+            turn.delete("queue", slot)
+            continue
+        ruling = rules.decide(target_of(row.url))
+        if not ruling.allowed:
+            _deny(turn, UrlKey(key), row, host, tier, f"line {ruling.line}: {ruling.rule}")
+            denied += 1
+        else:
+            low = low or slot[9:]
+            taken.append((_page_task(UrlKey(key), row), slot))
+        if len(taken) >= most or denied >= _MOST_DENIED:
+            break
+    if low is not None:
+        host.lows[tier] = low
+    return taken
+
+
+def _page_task(key: UrlKey, row: UrlRow) -> Task:
+    return Task(
+        kind=TaskKind.PAGE,
+        key=key,
+        url=row.url,
+        depth=row.depth,
+        hops=row.hops,
+        attempt=row.attempts + 1,
+        etag=row.etag,
+        last_modified=row.last_modified,
+    )
+
+
+def _deny(turn: Turn, key: UrlKey, row: UrlRow, host: HostRow, tier: int, rule: str) -> None:
+    turn.dequeue(row)
+    row.state = UrlState.DENIED
+    row.reason, row.rule = "robots", rule
+    turn.put_url(key, row)
+    turn.put("denied", key, b"")
+    host.queued[tier] -= 1
+    host.denied += 1
+    turn.tally.tiers[tier] -= 1
+    turn.count(UrlState.QUEUED, -1)
+    turn.count(UrlState.DENIED, 1)

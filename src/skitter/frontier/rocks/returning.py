@@ -1,0 +1,101 @@
+"""What goes back to a queue: due retries and revisits, URLs a changed robots.txt may allow, dead letters."""
+
+from __future__ import annotations
+
+from skitter.frontier.rocks.book import Turn
+from skitter.frontier.rocks.rows import UrlRow, micros
+from skitter.model import Host, UrlKey, UrlState
+from skitter.urls.canonical import host_id, host_of, target_of
+
+_REJUDGE = b"rejudge"
+# One turn moves at most so many, so that no call takes long however many are due.
+_MOST = 2_000
+_END = b"\xff" * 16
+
+
+def promote(turn: Turn) -> int:
+    return _promote_due(turn) + _rejudge_denied(turn)
+
+
+def _back(turn: Turn, key: UrlKey, row: UrlRow, was: UrlState) -> None:
+    ident, host = turn.host(host_of(row.url))
+    turn.count(was, -1)
+    row.reason = row.rule = ""
+    turn.enqueue(key, row, ident, host)
+
+
+def _promote_due(turn: Turn) -> int:
+    book = turn.book
+    moved = 0
+    end = micros(turn.now) + _END
+    low = end
+    for entry, _ in book.store.scan("due", book.due_low, end):
+        if moved >= _MOST:
+            low = entry
+            break
+        key = UrlKey(entry[8:])
+        turn.delete("due", entry)
+        row = turn.url(key)
+        if row is not None and row.state == UrlState.FAILED and micros(row.due) == entry[:8]:
+            _back(turn, key, row, UrlState.FAILED)
+            moved += 1
+    book.due_low = low
+    return moved
+
+
+def _rejudge_denied(turn: Turn) -> int:
+    """Hosts whose robots.txt changed: what it no longer denies is queued again."""
+    for entry, _ in turn.book.store.scan("meta", _REJUDGE, _REJUDGE + b"\xff" * 9):
+        ident = entry[len(_REJUDGE) :]
+        moved, done = _rejudge_host(turn, ident, turn.book.store.get("meta", entry) or b"")
+        if done is None:
+            turn.delete("meta", entry)
+        else:
+            turn.put("meta", entry, done)
+        return moved
+    return 0
+
+
+def _rejudge_host(turn: Turn, ident: bytes, start: bytes) -> tuple[int, bytes | None]:
+    rules = turn.book.rules(ident)
+    moved = looked = 0
+    for key, _ in turn.book.store.scan("denied", start or ident, ident + _END):
+        if looked >= _MOST:
+            return moved, key
+        looked += 1
+        row = turn.url(key)
+        if row is None or row.state != UrlState.DENIED or not rules.decide(target_of(row.url)).allowed:
+            continue
+        turn.delete("denied", key)
+        _, host = turn.host(host_of(row.url))
+        host.denied -= 1
+        _back(turn, UrlKey(key), row, UrlState.DENIED)
+        moved += 1
+    return moved, None
+
+
+def requeue_dead(turn: Turn, start: bytes, host: Host | None) -> tuple[int, bytes | None]:
+    """Dead letters from `start` on (of one host, if given) go back; where to go on, None when all are done."""
+    prefix = host_id(host) if host else b""
+    moved = 0
+    for key, _ in turn.book.store.scan("dead", start or prefix, prefix + _END):
+        if moved >= _MOST:
+            return moved, key
+        moved += revive(turn, UrlKey(key))
+    return moved, None
+
+
+def revive(turn: Turn, key: UrlKey) -> int:
+    row = turn.url(key)
+    turn.delete("dead", key)
+    if row is None or row.state != UrlState.DEAD_LETTER:
+        return 0
+    row.attempts = 0
+    row.failure = ""
+    _, host = turn.host(host_of(row.url))
+    # the operator asked for it: the host is tried again without waiting out its backoff, but not sooner
+    # after its last request than its delay
+    host.failures = 0
+    host.not_before = 0.0
+    _back(turn, key, row, UrlState.DEAD_LETTER)
+    return 1

@@ -1,0 +1,179 @@
+"""What lies on disk: the rows of each table and the layout of the keys that order them.
+
+    urls     UrlKey                                   -> UrlRow
+    hosts    host id (8)                              -> HostRow
+    queue    host id, lane (1), urgency (1), seq (8)  -> what waits there: a URL's key or an errand
+    ready    tier (1), microseconds (8), host id      -> nothing; hosts by when they may be asked
+    leases   host id                                  -> LeaseTasks of the live lease
+    timers   microseconds (8), host id                -> nothing; leases by deadline
+    due      microseconds (8), UrlKey                 -> nothing; URLs by when they go back to a queue
+    denied   UrlKey                                   -> nothing; looked at again when robots.txt changes
+    dead     UrlKey                                   -> nothing; dead letters
+    robots   host id                                  -> body of robots.txt
+    copies   SHA-256 of a body                        -> Copy
+    ledger   UrlKey, microseconds (8)                 -> FetchRow, one per fetch
+    anchors  text                                     -> nothing; what the seeds brought into scope
+    meta     name                                     -> Tally, marks, format
+
+A UrlKey begins with its host's id, so all of a host lies together in every table that is keyed by it. Rows are
+arrays in msgpack: 1 to 2 us to read or write. New fields go at the end, with a default.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from skitter.model import HostPolicy, Via
+
+TABLES = "urls hosts queue ready leases timers due denied dead robots copies ledger anchors meta".split()
+ERRAND_LANE = 0
+_MICRO = 1_000_000
+
+
+class LeaseRow(msgspec.Struct, array_like=True):
+    """The live lease of a host, and how much of it is still out: pages by tier, errands, its own robots.txt."""
+
+    token: int
+    worker: str
+    deadline: float
+    pages: list[int]
+    errands: int = 0
+    robots: int = 0
+
+    def outstanding(self) -> int:
+        return sum(self.pages) + self.errands + self.robots
+
+
+class LeasedTask(msgspec.Struct, array_like=True, frozen=True):
+    """`slot` is where the task waits in the queue; empty for the host's own robots.txt. A task is out as long
+    as its URL still names that slot, so settling it twice cannot be mistaken for a second fetch."""
+
+    key: bytes
+    slot: bytes
+
+
+class HostRow(msgspec.Struct, array_like=True):
+    """A host. Counts in `queued` exclude what is leased. It may be asked again `delay` after `last_start` and
+    not before `not_before` (backoff, Retry-After). `ready_at`/`ready_tiers` say what the ready index holds for
+    it now; `lows` where each lane's first live entry can be at the earliest (tombstones before)."""
+
+    host: str
+    queued: list[int] = msgspec.field(default_factory=lambda: [0, 0, 0, 0])
+    lows: list[bytes] = msgspec.field(default_factory=lambda: [b"", b"", b"", b""])
+    errands: int = 0
+    last_start: float = 0.0
+    not_before: float = 0.0
+    lease: LeaseRow | None = None
+    ready_at: int = 0
+    ready_tiers: int = 0
+    standing: str = "idle"
+    robots_status: int = 0
+    robots_at: float = 0.0
+    robots_until: float = 0.0
+    robots_elsewhere: bool = False
+    crawl_delay: float | None = None
+    policy: HostPolicy | None = None
+    failures: int = 0
+    penalty: float = 1.0
+    response_time: float = 0.0
+    admitted: int = 0
+    fetched: int = 0
+    failed: int = 0
+    denied: int = 0
+    bytes: int = 0
+    address: str = ""
+    last_failure: str = ""
+
+
+class UrlRow(msgspec.Struct, array_like=True):
+    """A URL. `state` is a UrlState, except that IN_PROGRESS is never stored: a leased URL keeps its place in
+    the queue, so a lease that ends without an outcome leaves nothing to repair."""
+
+    url: str
+    state: int
+    priority: int
+    depth: int
+    via: Via
+    parent: bytes | None = None
+    hops: int = 0
+    slot: bytes = b""
+    reason: str = ""
+    rule: str = ""
+    attempts: int = 0
+    due: float = 0.0
+    fetched_at: float = 0.0
+    status: int = 0
+    failure: str = ""
+    etag: str = ""
+    last_modified: str = ""
+    digest: bytes = b""
+    size: int = 0
+    record: tuple[str, int, int] | None = None
+    content_type: str = ""
+    title: str = ""
+    directives: str = ""
+    truncated: bool = False
+
+
+class FetchRow(msgspec.Struct, array_like=True):
+    seconds: float
+    result: str
+    status: int
+    size: int
+    address: str
+    record: tuple[str, int, int] | None
+    detail: str
+
+
+class Errand(msgspec.Struct, array_like=True):
+    """A robots.txt redirect that leads to another host: asked there, in that host's own turn, on behalf of
+    the host that sent us."""
+
+    behalf: str
+    url: str
+    hops: int
+
+
+class Tally(msgspec.Struct):
+    """Running totals, committed with every change."""
+
+    seq: int = 0
+    token: int = 0
+    urls: dict[int, int] = msgspec.field(default_factory=dict)
+    tiers: list[int] = msgspec.field(default_factory=lambda: [0, 0, 0, 0])
+    hosts: dict[str, int] = msgspec.field(default_factory=dict)
+    pages: int = 0
+    fetches: int = 0
+    robots_fetches: int = 0
+    bytes: int = 0
+    failures: dict[str, int] = msgspec.field(default_factory=dict)
+    refusals: dict[str, int] = msgspec.field(default_factory=dict)
+    statuses: dict[str, int] = msgspec.field(default_factory=dict)
+    leases_expired: int = 0
+    stale_outcomes: int = 0
+
+
+encode = msgspec.msgpack.Encoder().encode
+decode_url = msgspec.msgpack.Decoder(UrlRow).decode
+decode_host = msgspec.msgpack.Decoder(HostRow).decode
+decode_fetch = msgspec.msgpack.Decoder(FetchRow).decode
+decode_tally = msgspec.msgpack.Decoder(Tally).decode
+decode_errand = msgspec.msgpack.Decoder(Errand).decode
+decode_tasks = msgspec.msgpack.Decoder(list[LeasedTask]).decode
+
+
+def micros(seconds: float) -> bytes:
+    return max(0, int(seconds * _MICRO)).to_bytes(8, "big")
+
+
+def seconds(stamp: bytes) -> float:
+    return int.from_bytes(stamp, "big") / _MICRO
+
+
+def slot_of(host_id: bytes, lane: int, priority: int, seq: int) -> bytes:
+    """Lane 0 holds errands, lane t+1 tier t; within a lane urgent first, then old first."""
+    return host_id + bytes((lane, 255 - priority)) + seq.to_bytes(8, "big")
+
+
+def lane_of(slot: bytes) -> int:
+    return slot[8]

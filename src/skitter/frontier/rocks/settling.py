@@ -1,0 +1,301 @@
+"""Settling: what one outcome changes, in one turn: the URL, its host's health, the ledger, and the links it
+brought, which go through admission.
+
+An outcome counts only if its lease is live and its URL is still out under it. A late page (its lease expired)
+is kept when nobody has fetched or is fetching that URL; everything else that is stale changes nothing.
+"""
+
+from __future__ import annotations
+
+from skitter.frontier.base import Settled, Settlement
+from skitter.frontier.rocks.admission import Admission
+from skitter.frontier.rocks.book import Turn
+from skitter.frontier.rocks.rows import (
+    Errand,
+    FetchRow,
+    HostRow,
+    UrlRow,
+    decode_errand,
+    encode,
+    lane_of,
+    micros,
+)
+from skitter.model import (
+    Discovered,
+    Failed,
+    FailureKind,
+    Fetched,
+    Host,
+    NotModified,
+    Outcome,
+    RecordAt,
+    Redirected,
+    RobotsRead,
+    TaskKind,
+    UrlState,
+    VerdictKind,
+)
+from skitter.schedule.politeness import recovered, smoothed, throttled
+from skitter.schedule.retry import RULES, attempts_allowed, wait_after
+from skitter.settings import Settings
+
+_MOST_ROBOTS_HOPS = 5
+_LONGEST_RETRY_AFTER = 86_400.0
+_GONE = (404, 410)
+_STALE = Settlement(Settled.STALE)
+
+
+class Settling:
+    def __init__(self, settings: Settings, admission: Admission) -> None:
+        self._retry = settings.retry
+        self._robots_ttl = settings.politeness.robots_ttl
+        self._admission = admission
+
+    def settle(self, turn: Turn, outcome: Outcome) -> Settlement:
+        ident, host = turn.host(outcome.host)
+        lease = host.lease
+        # whatever the outcome is worth, its request was made: the host's spacing counts from it
+        host.last_start = max(host.last_start, outcome.sent_at)
+        if lease is None or lease.token != outcome.token:
+            return self._settle_late(turn, ident, host, outcome)
+        slot = turn.book.lease_slots(ident, lease.token).get(outcome.key)
+        if slot is None:
+            return self._stale(turn)
+        if outcome.kind is TaskKind.ROBOTS:
+            settlement = self._settle_robots(turn, ident, host, slot, outcome)
+        else:
+            settlement = self._settle_page(turn, ident, host, slot, outcome)
+        if lease.outstanding() == 0:
+            turn.end_lease(ident, host)
+        return settlement
+
+    def _stale(self, turn: Turn) -> Settlement:
+        turn.tally.stale_outcomes += 1
+        return _STALE
+
+    # -- pages
+
+    def _settle_page(
+        self, turn: Turn, ident: bytes, host: HostRow, slot: bytes, outcome: Outcome
+    ) -> Settlement:
+        row = turn.url(outcome.key)
+        if row is None or row.slot != slot or host.lease is None:
+            return self._stale(turn)
+        host.lease.pages[lane_of(slot) - 1] -= 1
+        turn.count(UrlState.IN_PROGRESS, -1)
+        return self._apply(turn, host, row, outcome, Settled.ACCEPTED)
+
+    def _settle_late(self, turn: Turn, ident: bytes, host: HostRow, outcome: Outcome) -> Settlement:
+        row = turn.url(outcome.key) if outcome.kind is TaskKind.PAGE else None
+        if row is None or not row.slot or isinstance(outcome.result, Failed):
+            return self._stale(turn)
+        if host.lease is not None and outcome.key in turn.book.lease_slots(ident, host.lease.token):
+            return self._stale(turn)
+        tier = lane_of(row.slot) - 1
+        host.queued[tier] -= 1
+        turn.tally.tiers[tier] -= 1
+        turn.count(UrlState.QUEUED, -1)
+        return self._apply(turn, host, row, outcome, Settled.LATE)
+
+    def _apply(
+        self, turn: Turn, host: HostRow, row: UrlRow, outcome: Outcome, settled: Settled
+    ) -> Settlement:
+        turn.dequeue(row)
+        self._enter_in_ledger(turn, host, outcome)
+        row.fetched_at = outcome.ended_at
+        links: tuple[Discovered, ...] = ()
+        result = outcome.result
+        match result:
+            case Fetched():
+                links = result.links
+                self._fetched(turn, host, row, result, outcome)
+            case Redirected():
+                links = (result.target,)
+                row.status = result.status
+                row.rule = f"redirects to {result.location}"
+                self._complete(turn, host, row, outcome)
+            case NotModified():
+                row.status = 304
+                self._complete(turn, host, row, outcome)
+            case Failed():
+                self._failed(turn, host, row, result, outcome)
+            case RobotsRead():
+                raise TypeError("a page task cannot be settled with a robots answer")
+        turn.put_url(outcome.key, row)
+        turn.count(UrlState(row.state), 1)
+        added, known, refused = self._admit(turn, links)
+        return Settlement(settled, UrlState(row.state), added, known, refused)
+
+    def _admit(self, turn: Turn, links: tuple[Discovered, ...]) -> tuple[int, int, int]:
+        added = known = refused = 0
+        for link in links:
+            kind = self._admission.admit(turn, link).kind
+            if kind is VerdictKind.KNOWN:
+                known += 1
+            elif kind is VerdictKind.ADDED:
+                added += 1
+            else:
+                refused += 1
+        return added, known, refused
+
+    def _fetched(self, turn: Turn, host: HostRow, row: UrlRow, result: Fetched, outcome: Outcome) -> None:
+        row.status = result.status
+        row.digest, row.size, row.truncated = result.digest, result.size, result.truncated
+        row.etag, row.last_modified = result.etag, result.last_modified
+        row.content_type, row.title, row.directives = result.content_type, result.title, result.directives
+        row.record = _place(result.record)
+        if result.copy is not None:
+            turn.put("copies", result.digest, encode(result.copy))
+        self._complete(turn, host, row, outcome)
+        if result.status in _GONE:
+            row.state = UrlState.GONE
+        elif 200 <= result.status < 300:
+            turn.tally.pages += 1
+
+    def _complete(self, turn: Turn, host: HostRow, row: UrlRow, outcome: Outcome) -> None:
+        row.state = UrlState.COMPLETED
+        row.attempts += 1
+        row.failure = ""
+        host.fetched += 1
+        self._host_is_well(host, outcome)
+
+    def _failed(self, turn: Turn, host: HostRow, row: UrlRow, result: Failed, outcome: Outcome) -> None:
+        row.attempts += 1
+        row.status = result.status
+        row.failure = result.kind
+        row.rule = result.detail
+        host.failed += 1
+        rule = RULES[result.kind]
+        self._blame(turn, host, result, outcome.ended_at)
+        if row.attempts >= attempts_allowed(result.kind, self._retry.attempts):
+            row.state = rule.ends_as
+            row.reason = result.kind
+            if rule.ends_as is UrlState.DEAD_LETTER:
+                turn.put("dead", outcome.key, b"")
+            elif rule.ends_as is UrlState.REFUSED:
+                turn.tally.refusals[result.kind] = turn.tally.refusals.get(result.kind, 0) + 1
+            return
+        row.state = UrlState.FAILED
+        wait = max(wait_after(row.attempts, self._retry.backoff), _asked_wait(result))
+        row.due = outcome.ended_at + wait
+        turn.put("due", micros(row.due) + outcome.key, b"")
+        turn.book.due_low = min(turn.book.due_low, micros(row.due) + outcome.key)
+
+    # -- the host
+
+    def _enter_in_ledger(self, turn: Turn, host: HostRow, outcome: Outcome) -> None:
+        result = outcome.result
+        status = 304 if isinstance(result, NotModified) else result.status
+        size = 0 if isinstance(result, NotModified) else result.size
+        detail = f"{result.kind}: {result.detail}" if isinstance(result, Failed) else ""
+        row = FetchRow(
+            outcome.ended_at - outcome.sent_at,
+            type(result).__name__.lower(),
+            status,
+            size,
+            outcome.address,
+            _place(result.record),
+            detail,
+        )
+        turn.put("ledger", outcome.key + micros(outcome.sent_at), encode(row))
+        tally = turn.tally
+        tally.fetches += 1
+        tally.bytes += size
+        host.bytes += size
+        host.address = outcome.address or host.address
+        if status:
+            name = f"{status // 100}xx"
+            tally.statuses[name] = tally.statuses.get(name, 0) + 1
+
+    def _host_is_well(self, host: HostRow, outcome: Outcome) -> None:
+        host.failures = 0
+        host.penalty = recovered(host.penalty)
+        host.response_time = smoothed(host.response_time, outcome.ended_at - outcome.sent_at)
+
+    def _blame(self, turn: Turn, host: HostRow, result: Failed, ended_at: float) -> None:
+        turn.tally.failures[result.kind] = turn.tally.failures.get(result.kind, 0) + 1
+        host.last_failure = f"{result.kind}: {result.detail}" if result.detail else result.kind
+        if not RULES[result.kind].blames_host:
+            return
+        host.failures += 1
+        wait = wait_after(host.failures, self._retry.backoff)
+        if host.failures >= self._retry.quarantine_after:
+            wait = self._retry.quarantine
+        if result.kind is FailureKind.THROTTLED:
+            host.penalty = throttled(host.penalty)
+        host.not_before = max(host.not_before, ended_at + max(wait, _asked_wait(result)))
+
+    # -- robots.txt
+
+    def _settle_robots(
+        self, turn: Turn, ident: bytes, host: HostRow, slot: bytes, outcome: Outcome
+    ) -> Settlement:
+        """`host` was asked; what it said concerns the host an errand was run for, or itself."""
+        if host.lease is None or not (slot or host.lease.robots):
+            return self._stale(turn)
+        hops = 0
+        concerned = host
+        if slot:
+            raw = turn.book.store.get("queue", slot)
+            if raw is None:
+                return self._stale(turn)
+            errand = decode_errand(raw)
+            hops = errand.hops
+            _, concerned = turn.host(Host(errand.behalf))
+            turn.delete("queue", slot)
+            host.lease.errands -= 1
+        else:
+            host.lease.robots = 0
+        # settled: a second settle of the same errand within this lease must find nothing
+        turn.book.lease_slots(ident, host.lease.token).pop(outcome.key, None)
+        self._enter_in_ledger(turn, host, outcome)
+        turn.tally.robots_fetches += 1
+        self._apply_robots(turn, host, concerned, hops, outcome)
+        return Settlement(Settled.ACCEPTED)
+
+    def _apply_robots(
+        self, turn: Turn, host: HostRow, concerned: HostRow, hops: int, outcome: Outcome
+    ) -> None:
+        result = outcome.result
+        concerned.robots_elsewhere = False
+        match result:
+            case RobotsRead():
+                self._host_is_well(host, outcome)
+                self._learn_robots(turn, concerned, result.status, result.body)
+            case Redirected() if hops >= _MOST_ROBOTS_HOPS:
+                # RFC 9309 2.3.1.2: beyond five redirects the file counts as unavailable: no rules
+                self._learn_robots(turn, concerned, result.status, b"")
+            case Redirected():
+                self._host_is_well(host, outcome)
+                concerned.robots_elsewhere = True
+                errand = Errand(behalf=concerned.host, url=result.target.url, hops=hops + 1)
+                turn.send_errand(errand, result.target.host)
+            case Failed():
+                self._blame(turn, host, result, outcome.ended_at)
+                if concerned is not host:
+                    self._blame(turn, concerned, result, outcome.ended_at)
+            case _:
+                raise TypeError(f"a robots task cannot be settled with {type(result).__name__}")
+
+    def _learn_robots(self, turn: Turn, host: HostRow, status: int, body: bytes) -> None:
+        ident, _ = turn.host(Host(host.host))
+        before = turn.book.store.get("robots", ident) or b""
+        rules = turn.book.learn_rules(ident, body)
+        host.robots_status = status
+        host.robots_at = turn.now
+        host.robots_until = turn.now + self._robots_ttl
+        host.crawl_delay = rules.crawl_delay
+        if body:
+            turn.put("robots", ident, body)
+        elif before:
+            turn.delete("robots", ident)
+        if host.denied and body != before:
+            turn.put("meta", b"rejudge" + ident, b"")
+
+
+def _place(record: RecordAt | None) -> tuple[str, int, int] | None:
+    return None if record is None else (record.segment, record.offset, record.length)
+
+
+def _asked_wait(result: Failed) -> float:
+    return min(result.retry_after or 0.0, _LONGEST_RETRY_AFTER)

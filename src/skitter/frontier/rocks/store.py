@@ -1,0 +1,124 @@
+"""RocksDB behind the few operations the frontier needs: get, seek, and one atomic batch.
+
+The only module that knows rocksdict. Its exceptions become `StoreFailed`, `DiskFull` or `FolderInUse` here.
+The write-ahead log makes every batch survive the death of the process; `sync` makes it survive a power loss.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from rocksdict import (
+    AccessType,
+    BlockBasedOptions,
+    Cache,
+    DBCompressionType,
+    Options,
+    Rdict,
+    ReadOptions,
+    WriteBatch,
+)
+
+from skitter.errors import DiskFull, FolderInUse, SkitterError, StoreFailed
+from skitter.frontier.rocks.rows import TABLES
+
+_MEMTABLE = 16 << 20
+_MEMTABLES_TOTAL = 96 << 20
+# One SST per open file; more would only cost descriptors that connections need.
+_OPEN_FILES = 512
+_LOG_FILES = 3
+
+
+class Batch:
+    """Puts and deletes that become true together."""
+
+    def __init__(self, store: Store) -> None:
+        self._handles = store.handles
+        self.native = WriteBatch(raw_mode=True)
+
+    def put(self, table: str, key: bytes, value: bytes) -> None:
+        self.native.put(key, value, self._handles[table])
+
+    def delete(self, table: str, key: bytes) -> None:
+        self.native.delete(key, self._handles[table])
+
+
+class Store:
+    def __init__(self, folder: Path, block_cache: int, *, read_only: bool = False) -> None:
+        """`read_only` follows a crawl that another process may be writing, as of now."""
+        self._scratch = tempfile.TemporaryDirectory(prefix="skitter-") if read_only else None
+        access = AccessType.secondary(self._scratch.name) if self._scratch else AccessType.read_write()
+        cache = Cache(block_cache)
+        try:
+            self._db = Rdict(str(folder), _options(cache), {name: _options(cache) for name in TABLES}, access)
+        except Exception as error:
+            raise _translated(error, folder) from error
+        self._folder = folder
+        self.handles = {name: self._db.get_column_family_handle(name) for name in TABLES}
+        self._tables = {name: self._db.get_column_family(name) for name in TABLES}
+
+    def get(self, table: str, key: bytes) -> bytes | None:
+        value: bytes | None = self._tables[table].get(key)
+        return value
+
+    def scan(self, table: str, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Entries from `start` up to but excluding `end`, in key order, as of now. 6 us to begin."""
+        bounds = ReadOptions()
+        bounds.set_iterate_upper_bound(end)
+        return self._tables[table].items(from_key=start, read_opt=bounds)  # type: ignore[return-value]
+
+    def write(self, batch: Batch) -> None:
+        try:
+            self._db.write(batch.native)
+        except Exception as error:
+            raise _translated(error, self._folder) from error
+
+    def sync(self) -> None:
+        try:
+            self._db.flush_wal(True)
+        except Exception as error:
+            raise _translated(error, self._folder) from error
+
+    def close(self) -> None:
+        self._tables.clear()
+        self.handles.clear()
+        self._db.close()
+        if self._scratch:
+            self._scratch.cleanup()
+
+
+def _options(cache: Cache) -> Options:
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    options.set_write_buffer_size(_MEMTABLE)
+    options.set_db_write_buffer_size(_MEMTABLES_TOTAL)
+    options.set_max_open_files(_OPEN_FILES)
+    options.set_keep_log_file_num(_LOG_FILES)
+    options.set_max_total_wal_size(2 * _MEMTABLES_TOTAL)
+    options.set_compression_type(DBCompressionType.lz4())
+    options.set_level_compaction_dynamic_level_bytes(True)
+    # Queues are consumed at their head: files that are mostly tombstones are compacted early.
+    options.add_compact_on_deletion_collector_factory(1024, 512, 0.5)
+    table = BlockBasedOptions()
+    table.set_block_cache(cache)
+    table.set_bloom_filter(10, False)
+    table.set_cache_index_and_filter_blocks(True)
+    table.set_pin_l0_filter_and_index_blocks_in_cache(True)
+    options.set_block_based_table_factory(table)
+    return options
+
+
+def _translated(error: Exception, folder: Path) -> SkitterError:
+    text = str(error)
+    if "No space left" in text or "Disk quota exceeded" in text:
+        return DiskFull(
+            f"no room left on the disk of {folder}: make room, then run the same command again; nothing is lost"
+        )
+    if "LOCK" in text and ("lock" in text or "Resource temporarily" in text):
+        return FolderInUse(f"{folder} is in use by another process: stop it first, or use another folder")
+    if "Permission denied" in text or "Read-only file system" in text:
+        return StoreFailed(f"cannot write to {folder}: check its owner and permissions ({text})")
+    return StoreFailed(f"the frontier in {folder} failed: {text}")

@@ -1,0 +1,270 @@
+"""Questions about a crawl: stats, hosts, dead letters, and why a URL was (not) crawled. Nothing here writes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from skitter.frontier.base import (
+    DeadLetter,
+    Explanation,
+    FetchView,
+    Horizon,
+    HostStanding,
+    HostView,
+    Stats,
+)
+from skitter.frontier.rocks.admission import Admission
+from skitter.frontier.rocks.book import Book
+from skitter.frontier.rocks.rows import HostRow, UrlRow, decode_fetch, decode_host, seconds
+from skitter.model import Discovered, Host, UrlState, Via
+from skitter.schedule.priority import TIERS, tier_of
+from skitter.settings import Settings
+from skitter.urls.canonical import host_id, host_of, key_of, target_of
+
+_END = b"\xff" * 16
+_LONGEST_TRAIL = 30
+_MOST_COUNTED = 10_000
+
+
+class Views:
+    def __init__(self, book: Book, admission: Admission, settings: Settings) -> None:
+        self._book = book
+        self._admission = admission
+        self._settings = settings
+
+    # -- the crawl
+
+    def horizon(self) -> Horizon:
+        tally = self._book.tally
+        limit = self._settings.crawl.max_pages
+        return Horizon(
+            leased_hosts=tally.hosts.get(HostStanding.ACTIVE, 0),
+            limit_reached=bool(limit) and tally.pages >= limit,
+            next_at=self._next_at(),
+        )
+
+    def _next_at(self) -> float | None:
+        book = self._book
+        firsts = []
+        for tier in range(TIERS):
+            ready = book.store.scan("ready", book.ready_lows[tier], bytes((tier + 1,)))
+            firsts += [seconds(key[1:9]) for key, _ in itertools.islice(ready, 1)]
+        due = book.store.scan("due", book.due_low, _END)
+        firsts += [seconds(key[:8]) for key, _ in itertools.islice(due, 1)]
+        return min(firsts, default=None)
+
+    def stats(self) -> Stats:
+        tally = self._book.tally
+        return Stats(
+            urls={state.name.lower(): tally.urls.get(state, 0) for state in UrlState},
+            hosts={standing.value: tally.hosts.get(standing, 0) for standing in HostStanding},
+            tiers=tuple(tally.tiers),
+            pages=tally.pages,
+            fetches=tally.fetches,
+            robots_fetches=tally.robots_fetches,
+            bytes=tally.bytes,
+            failures={kind: n for kind, n in sorted(tally.failures.items()) if n},
+            refusals={reason: n for reason, n in sorted(tally.refusals.items()) if n},
+            statuses=dict(sorted(tally.statuses.items())),
+            leases_expired=tally.leases_expired,
+            stale_outcomes=tally.stale_outcomes,
+            next_at=self._next_at(),
+        )
+
+    def dead_letters(self, limit: int, host: Host | None) -> list[DeadLetter]:
+        prefix = host_id(host) if host else b""
+        letters = []
+        for key, _ in itertools.islice(self._book.store.scan("dead", prefix, prefix + _END), limit):
+            row = self._book.url(key)
+            if row is not None:
+                letters.append(
+                    DeadLetter(
+                        url=row.url,
+                        kind=row.failure,
+                        detail=row.rule,
+                        status=row.status,
+                        attempts=row.attempts,
+                        at=row.fetched_at,
+                    )
+                )
+        return letters
+
+    # -- hosts
+
+    def hosts(self, limit: int, standing: HostStanding | None) -> list[HostView]:
+        rows = (decode_host(raw) for _, raw in self._book.store.scan("hosts", b"", _END))
+        wanted = (row for row in rows if standing is None or row.standing == standing)
+        return [self._host_view(row) for row in itertools.islice(wanted, limit)]
+
+    def _host_view(self, row: HostRow) -> HostView:
+        return HostView(
+            host=row.host,
+            standing=row.standing,
+            queued=sum(row.queued),
+            fetched=row.fetched,
+            failed=row.failed,
+            denied=row.denied,
+            bytes=row.bytes,
+            delay=self._book.delay_of(row),
+            delay_why=self._delay_why(row),
+            robots=_robots_words(row),
+            failures_in_a_row=row.failures,
+            next_start=self._book.earliest_start(row),
+            response_ms=row.response_time * 1000,
+            address=row.address,
+            policy=row.policy,
+        )
+
+    def _delay_why(self, row: HostRow) -> str:
+        slowed = f", times {row.penalty:g} because it throttled us" if row.penalty > 1 else ""
+        if row.policy is not None and row.policy.delay is not None:
+            return "the operator's policy" + slowed
+        polite = self._settings.politeness
+        crawl_delay = min(row.crawl_delay or 0.0, polite.max_crawl_delay)
+        slow = polite.slow_factor * row.response_time
+        if crawl_delay > max(polite.delay, slow):
+            return f"robots.txt asks for Crawl-delay {row.crawl_delay:g}" + slowed
+        return ("its answers are slow" if slow > polite.delay else "politeness.delay") + slowed
+
+    # -- one URL
+
+    def explain(self, asked: str, url: str) -> Explanation:
+        key = key_of(url)
+        row = self._book.url(key)
+        host = self._book.host(host_id(host_of(url)))
+        if row is None:
+            return self._explain_unknown(asked, url)
+        state = self._state(key, row, host)
+        waits, next_at = self._waits(row, state, host)
+        return Explanation(
+            asked=asked,
+            url=row.url,
+            key=key.hex(),
+            host=host_of(row.url),
+            known=True,
+            state=state.name.lower(),
+            reason=_reason(row, state),
+            found=_found_words(row),
+            trail=tuple(self._trail(row)),
+            depth=row.depth,
+            priority=row.priority,
+            tier=f"F{tier_of(row.priority)}",
+            waits=waits,
+            robots=self._robots_ruling(row.url, host),
+            attempts=row.attempts,
+            title=row.title,
+            content_type=row.content_type,
+            fetches=tuple(self._fetches(key)),
+            next_at=next_at,
+        )
+
+    def _explain_unknown(self, asked: str, url: str) -> Explanation:
+        found = Discovered(url=url, key=key_of(url), host=host_of(url), depth=1, via=Via.LINK)
+        refused = self._admission.judge(self._book.turn(0.0), found)
+        verdict = f"it would be refused ({refused[0]}): {refused[1]}" if refused else "it would be admitted"
+        return Explanation(
+            asked=asked,
+            url=url,
+            key=found.key.hex(),
+            host=found.host,
+            known=False,
+            state="unknown",
+            reason=f"no seed and no page crawled so far named it; if a page linked it, {verdict}",
+            robots=self._robots_ruling(url, self._book.host(host_id(found.host))),
+        )
+
+    def _state(self, key: bytes, row: UrlRow, host: HostRow | None) -> UrlState:
+        if row.slot and host is not None and host.lease is not None:
+            slots = self._book.lease_slots(host_id(host.host), host.lease.token)
+            if slots.get(key) == row.slot:
+                return UrlState.IN_PROGRESS
+        return UrlState(row.state)
+
+    def _waits(self, row: UrlRow, state: UrlState, host: HostRow | None) -> tuple[str, float | None]:
+        if state is UrlState.FAILED:
+            return f"for its retry after {row.failure} (attempt {row.attempts})", row.due
+        if state is not UrlState.QUEUED or host is None:
+            return "", None
+        before = self._before(row)
+        place = f"{before:,} URLs of {host.host} go first" if before else f"next of {host.host}"
+        return f"{place}; {self._host_words(host)}", self._book.earliest_start(host)
+
+    def _before(self, row: UrlRow) -> int:
+        ident = row.slot[:8]
+        return sum(
+            1 for _ in itertools.islice(self._book.store.scan("queue", ident, row.slot), _MOST_COUNTED)
+        )
+
+    def _host_words(self, host: HostRow) -> str:
+        if host.policy is not None and host.policy.blocked:
+            return "the operator blocked the host"
+        if host.lease is not None:
+            return f"the host is being asked now by {host.lease.worker}"
+        if host.failures:
+            return f"the host is backing off after {host.failures} failures in a row ({host.last_failure})"
+        if not host.robots_at:
+            return "its robots.txt has not been read yet"
+        return f"the host is asked every {self._book.delay_of(host):g} s ({self._delay_why(host)})"
+
+    def _robots_ruling(self, url: str, host: HostRow | None) -> str:
+        if host is None or not host.robots_at:
+            return "robots.txt has not been read yet"
+        ruling = self._book.rules(host_id(host.host)).decide(target_of(url))
+        verb = "allowed" if ruling.allowed else "denied"
+        by = f"line {ruling.line}: {ruling.rule}" if ruling.rule else "no rule matches"
+        return f"{verb} by {by} ({_robots_words(host)})"
+
+    def _trail(self, row: UrlRow) -> Iterator[str]:
+        """The pages through which it was found, nearest first, up to the seed."""
+        parent = row.parent
+        for _ in range(_LONGEST_TRAIL):
+            above = self._book.url(parent) if parent else None
+            if above is None:
+                return
+            yield above.url
+            parent = above.parent
+
+    def _fetches(self, key: bytes) -> Iterator[FetchView]:
+        for entry, raw in self._book.store.scan("ledger", key, key + _END):
+            row = decode_fetch(raw)
+            yield FetchView(
+                at=seconds(entry[16:]),
+                seconds=row.seconds,
+                result=row.result,
+                status=row.status,
+                size=row.size,
+                address=row.address,
+                record=f"{row.record[0]} at {row.record[1]}, {row.record[2]} bytes" if row.record else "",
+                detail=row.detail,
+            )
+
+
+def _reason(row: UrlRow, state: UrlState) -> str:
+    if state is UrlState.DENIED:
+        return f"robots.txt, {row.rule}"
+    if row.reason:
+        return f"{row.reason}: {row.rule}" if row.rule else row.reason
+    if row.failure:
+        return f"{row.failure}: {row.rule}" if row.rule else row.failure
+    return row.rule
+
+
+def _found_words(row: UrlRow) -> str:
+    match row.via:
+        case Via.SEED:
+            return "given as a seed"
+        case Via.REDIRECT:
+            return f"a redirect led to it (hop {row.hops})"
+        case Via.LINK:
+            return f"linked, {row.depth} links from a seed"
+
+
+def _robots_words(row: HostRow) -> str:
+    if row.robots_elsewhere:
+        return "robots.txt redirects to another host and is being asked for there"
+    if not row.robots_at:
+        return f"not read: {row.last_failure}" if row.failures else "not read yet"
+    if 200 <= row.robots_status < 300:
+        return "robots.txt read"
+    return f"robots.txt answered {row.robots_status}: no rules"
