@@ -95,10 +95,12 @@ class _Table:
             if "*" in literal:
                 if pattern not in wildcards or wildcards[pattern].rank < rank:
                     wildcards[pattern] = _wildcard(pattern, rank, ruling)
-            elif pattern.endswith("$"):
-                _keep_best(self._exact, pattern[:-1], rank, ruling)
-            else:
-                _keep_best(prefixes, literal, rank, ruling)
+                continue
+            anchored = pattern[-1] == "$"
+            ranked = self._exact if anchored else prefixes
+            literal = pattern[:-1] if anchored else literal
+            if literal not in ranked or ranked[literal][0] < rank:
+                ranked[literal] = (rank, ruling)
         self._wildcards = sorted(wildcards.values(), key=lambda each: (-each.rank, each.ruling.line))
         self._arrange(prefixes)
 
@@ -140,11 +142,6 @@ class _Table:
         return _NOTHING
 
 
-def _keep_best(ranked: dict[str, _Ranked], literal: str, rank: int, ruling: Ruling) -> None:
-    if literal not in ranked or ranked[literal][0] < rank:
-        ranked[literal] = (rank, ruling)
-
-
 class Rules:
     """A robots.txt as one product token has to read it."""
 
@@ -159,9 +156,9 @@ class Rules:
         content_signal: str = "",
     ) -> None:
         encoded = list(rules)
-        decoded = [(_decode_unreserved(pattern), ruling) for pattern, ruling in encoded]
-        self._encoded = _Table(encoded)
-        self._decoded = self._encoded if decoded == encoded else _Table(decoded)
+        self._encoded = self._decoded = _Table(encoded)
+        if any("%" in pattern for pattern, _ in encoded):
+            self._decoded = _Table((_decode_unreserved(pattern), ruling) for pattern, ruling in encoded)
         self.crawl_delay = crawl_delay
         self.sitemaps = sitemaps
         self.content_signal = content_signal
@@ -207,77 +204,58 @@ _HIGH = re.compile(r"[\x80-\xff]")
 
 
 def _upper_escapes(text: str) -> str:
-    return _ESCAPE.sub(lambda match: match[0].upper(), text) if "%" in text else text
+    return _ESCAPE.sub(lambda match: match[0].upper(), text)
 
 
 def _decode_unreserved(text: str) -> str:
-    return _UNRESERVED.sub(lambda match: chr(int(match[0][1:], 16)), text) if "%" in text else text
+    return _UNRESERVED.sub(lambda match: chr(int(match[0][1:], 16)), text)
 
 
-def escape_pattern(value: bytes) -> str:
-    """A rule's value in the form it is compared in: octets above ASCII escaped, hex digits upper case."""
-    text = _upper_escapes(value.decode("latin-1"))
-    return text if text.isascii() else _HIGH.sub(lambda match: f"%{ord(match[0]):02X}", text)
+def escape_pattern(value: str) -> str:
+    """A rule's value (octets as Latin-1) as it is compared: high octets escaped, hex digits upper case."""
+    if "%" in value:
+        value = _upper_escapes(value)
+    return value if value.isascii() else _HIGH.sub(lambda match: f"%{ord(match[0]):02X}", value)
 
 
-_AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY, _SIGNAL, _UNKNOWN = range(7)
-_KEYS = {
-    b"user-agent": _AGENT,
-    b"allow": _ALLOW,
-    b"disallow": _DISALLOW,
-    b"sitemap": _SITEMAP,
-    b"crawl-delay": _DELAY,
-    b"content-signal": _SIGNAL,
-}
+_ALLOW, _DISALLOW, _AGENT, _SITEMAP, _DELAY, _SIGNAL, _UNKNOWN = range(7)
 # Google takes a key by how it begins, and forgives these misspellings.
-_LENIENT_KEYS = (
-    ((b"user-agent", b"useragent", b"user agent"), _AGENT),
-    ((b"allow",), _ALLOW),
-    ((b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw"), _DISALLOW),
-    ((b"sitemap", b"site-map"), _SITEMAP),
+_KEYS = (
+    (("user-agent", "useragent", "user agent"), _AGENT),
+    (("allow",), _ALLOW),
+    (("disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"), _DISALLOW),
+    (("sitemap", "site-map"), _SITEMAP),
+    (("crawl-delay",), _DELAY),
+    (("content-signal",), _SIGNAL),
 )
-_SPACE = b" \t\n\v\f\r"
-_PRODUCT = re.compile(rb"[A-Za-z_-]*")
-_TWO_WORDS = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)")
-_SECONDS = re.compile(rb"[0-9]{1,15}(?:\.[0-9]*)?|\.[0-9]+")
+_SPACE = " \t\n\v\f\r"
+_PRODUCT = re.compile(r"[A-Za-z_-]*")
+_TWO_WORDS = re.compile(r"([^ \t]+)[ \t]+([^ \t]+)")
+_SECONDS = re.compile(r"[0-9]{1,15}(?:\.[0-9]{0,15})?|\.[0-9]{1,15}")
 
 
-def _kind_of(key: bytes) -> int:
-    key = key.lower()
-    kind = _KEYS.get(key)
-    if kind is not None:
-        return kind
-    return next((kind for starts, kind in _LENIENT_KEYS if key.startswith(starts)), _UNKNOWN)
+def _kind_of(key: str) -> int:
+    key = key.strip(_SPACE).lower()
+    return next((kind for starts, kind in _KEYS if key.startswith(starts)), _UNKNOWN)
 
 
-def _lines(body: bytes) -> list[bytes]:
+def _lines(body: bytes) -> list[str]:
+    """The lines, octets as Latin-1; a NUL ends a line early, as it does in the C of Google's parser."""
     if len(body) > MAX_BYTES:
         cut = max(body.rfind(b"\n", 0, MAX_BYTES), body.rfind(b"\r", 0, MAX_BYTES))
         body = body[: cut if cut >= 0 else MAX_BYTES]
-    for mark in b"\xef\xbb\xbf":  # also a mutilated byte order mark, as Google does
-        if body[:1] != bytes((mark,)):
+    for mark in (b"\xef", b"\xbb", b"\xbf"):  # also a mutilated byte order mark, as Google does
+        if not body.startswith(mark):
             break
         body = body[1:]
-    return body.splitlines()
+    if b"\0" in body:
+        body = re.sub(rb"\0[^\r\n]*", b"", body)
+    # Not str.splitlines, which also breaks at form feeds and NEL.
+    return body.decode("latin-1").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _statement(line: bytes) -> bytes:
-    """A line without its comment; a NUL ends it, as it does in the C of the reference parser."""
-    if len(line) > MAX_LINE:
-        line = line[:MAX_LINE]
-    if b"#" in line:
-        line = line.partition(b"#")[0]
-    if b"\0" in line:
-        line = line.partition(b"\0")[0]
-    return line.strip(_SPACE)
-
-
-def _key_and_value(statement: bytes) -> tuple[bytes, bytes]:
-    key, colon, value = statement.partition(b":")
-    if colon:
-        return key.rstrip(_SPACE), value.lstrip(_SPACE)
-    words = _TWO_WORDS.fullmatch(statement)  # a forgotten colon, forgiven when nothing is ambiguous
-    return (words[1], words[2]) if words else (b"", b"")
+def _shown(octets: str) -> str:
+    return octets if octets.isascii() else octets.encode("latin-1").decode("utf-8", "replace")
 
 
 class _Audience:
@@ -315,7 +293,8 @@ class _Reader:
     """
 
     def __init__(self, product: str) -> None:
-        self._product = product.lower().encode("utf-8", "replace")
+        self._product = product.lower()
+        self._kinds: dict[str, int] = {}
         self._addressed = False
         self._ours = _Group()
         self._everyone = _Group()
@@ -323,30 +302,41 @@ class _Reader:
         self._record_audience = _Audience()
         self._sitemaps: dict[str, None] = {}
 
-    def read(self, number: int, line: bytes) -> None:
-        statement = _statement(line)
-        if not statement:
-            return
-        key, value = _key_and_value(statement)
-        kind = _kind_of(key)
-        if kind == _AGENT:
+    def read(self, number: int, line: str) -> None:
+        if len(line) > MAX_LINE:
+            line = line[:MAX_LINE]
+        if "#" in line:
+            line = line.partition("#")[0]
+        key, colon, value = line.partition(":")
+        if not colon:  # a forgotten colon is forgiven when nothing is ambiguous
+            words = _TWO_WORDS.fullmatch(line.strip(_SPACE))
+            if words is None:
+                return
+            key, value = words[1], words[2]
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = _kind_of(key)
+        self._take(kind, value.strip(_SPACE), number, line)
+
+    def _take(self, kind: int, value: str, number: int, line: str) -> None:
+        if kind <= _DISALLOW:
+            self._add_rule(kind == _ALLOW, value, number, line)
+        elif kind == _AGENT:
             self._address(value)
-        elif kind in (_ALLOW, _DISALLOW):
-            self._add_rule(kind == _ALLOW, value, number, statement)
         elif kind == _SITEMAP:
             self._add_sitemap(value)
         elif kind != _UNKNOWN:
             self._add_record(kind, value)
 
-    def _address(self, value: bytes) -> None:
-        everyone = value[:1] == b"*" and (len(value) == 1 or value[1:2] in _SPACE)
+    def _address(self, value: str) -> None:
+        everyone = value[:1] == "*" and (len(value) == 1 or value[1] in _SPACE)
         token = _PRODUCT.match(value)
-        ours = token is not None and token[0].lower() == self._product and bool(self._product)
+        ours = bool(token and token[0] and token[0].lower() == self._product)
         self._addressed |= ours
         self._rule_audience.add(ours, everyone)
         self._record_audience.add(ours, everyone)
 
-    def _add_rule(self, allow: bool, value: bytes, number: int, statement: bytes) -> None:
+    def _add_rule(self, allow: bool, value: str, number: int, line: str) -> None:
         self._record_audience.closed = True
         group = self._group(self._rule_audience)
         if group is None:
@@ -355,23 +345,24 @@ class _Reader:
         if not value:
             return
         pattern = escape_pattern(value)
-        ruling = Ruling(allow, number, statement[:MAX_RULE_TEXT].decode("utf-8", "replace"))
+        ruling = Ruling(allow, number, _shown(line.strip(_SPACE)[:MAX_RULE_TEXT]))
         group.rules.append((pattern, ruling))
-        folder, slash, page = pattern.rpartition("/")
-        if allow and slash and page.startswith("index.htm"):  # Google: index.html is its folder
-            group.rules.append((f"{folder}/$", ruling))
+        if allow and "/index.htm" in pattern:
+            folder, _, page = pattern.rpartition("/")
+            if page.startswith("index.htm"):  # Google: index.html is its folder
+                group.rules.append((f"{folder}/$", ruling))
 
-    def _add_sitemap(self, value: bytes) -> None:
+    def _add_sitemap(self, value: str) -> None:
         if value and len(value) <= MAX_SITEMAP_URL and len(self._sitemaps) < MAX_SITEMAPS:
-            self._sitemaps[value.decode("utf-8", "replace")] = None
+            self._sitemaps[_shown(value)] = None
 
-    def _add_record(self, kind: int, value: bytes) -> None:
+    def _add_record(self, kind: int, value: str) -> None:
         self._record_audience.closed = True
         group = self._group(self._record_audience)
         if group is None:
             return
         if kind == _SIGNAL:
-            group.signals.append(value[:MAX_SIGNAL].decode("utf-8", "replace"))
+            group.signals.append(_shown(value[:MAX_SIGNAL]))
         elif _SECONDS.fullmatch(value):
             group.delay = max(float(value), group.delay or 0.0)
 
