@@ -80,7 +80,7 @@ class HostRow(msgspec.Struct, array_like=True):
     fetched: int = 0
     failed: int = 0
     denied: int = 0
-    bytes: int = 0
+    received: int = 0
     address: str = ""
     last_failure: str = ""
 
@@ -145,7 +145,7 @@ class Tally(msgspec.Struct):
     pages: int = 0
     fetches: int = 0
     robots_fetches: int = 0
-    bytes: int = 0
+    received: int = 0
     failures: dict[str, int] = msgspec.field(default_factory=dict)
     refusals: dict[str, int] = msgspec.field(default_factory=dict)
     statuses: dict[str, int] = msgspec.field(default_factory=dict)

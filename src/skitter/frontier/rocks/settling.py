@@ -200,8 +200,8 @@ class Settling:
         turn.put("ledger", outcome.key + micros(outcome.sent_at), encode(row))
         tally = turn.tally
         tally.fetches += 1
-        tally.bytes += size
-        host.bytes += size
+        tally.received += size
+        host.received += size
         host.address = outcome.address or host.address
         if status:
             name = f"{status // 100}xx"
