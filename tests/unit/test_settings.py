@@ -174,9 +174,18 @@ def test_lines_are_found_in_dotted_quoted_inline_and_multiline_forms(crawl_file:
     }
 
 
-@given(st.text(max_size=80))
-def test_finding_lines_ends_on_any_text(text: str) -> None:
-    key_lines(text)
+PIECES = [*"[]{}=.,a1 \n#", '"b"', "'''", '"""', "x=1\n", "[t]\n"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+def test_every_top_level_key_of_any_valid_text_has_a_line(text: str) -> None:
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return
+    lines = key_lines(text)
+    assert {path[0] for path in lines} == set(tables)
+    assert all(1 <= line <= text.count("\n") + 1 for line in lines.values())
 
 
 VALUES = st.recursive(st.integers() | st.booleans() | st.text(), st.lists, max_leaves=4)
