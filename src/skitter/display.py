@@ -95,7 +95,8 @@ class PlainDisplay:
 def plain_line(now: Snapshot, left: TimeLeft) -> str:
     errors = sum(now.errors.values())
     parts = [
-        f"{span(now.elapsed)}: {counted(now.pages, 'page')}, {rate(now.rate_now)} now, {rate(now.rate_mean)} mean",
+        f"{span(now.elapsed)}: {counted(now.pages, 'page')}",
+        f"{rate(now.rate_now)} now, {rate(now.rate_mean)} mean",
         size(now.bytes),
         f"{now.hosts_active:,} hosts active, {now.hosts_waiting:,} waiting",
         f"{now.queued:,} queued",

@@ -42,13 +42,18 @@ class Row(NamedTuple):
     parts: list[Part]
 
 
+class Terminal(Console):
+    def on_broken_pipe(self) -> None:
+        self.quiet = True  # rich itself would end the process here, and with it the crawl
+
+
 class LiveDisplay:
     """Redraws at most `A_SECOND` times a second, however often it is fed."""
 
     A_SECOND = 4
 
-    def __init__(self, stream: TextIO, console: Console | None = None) -> None:
-        self._console = console or Console(file=stream, highlight=False, markup=False, emoji=False)
+    def __init__(self, stream: TextIO, terminal: Terminal | None = None) -> None:
+        self._console = terminal or Terminal(file=stream, highlight=False, markup=False, emoji=False)
         self._live = Live(console=self._console, auto_refresh=False, transient=True, vertical_overflow="crop")
         self._left = TimeLeft()
         self._drawn_at = float("-inf")
@@ -147,8 +152,8 @@ def _rows(now: Snapshot, left: TimeLeft, width: int) -> Iterator[Row]:
     )
     yield Row("queue", [Part(f"{now.queued:,}", "queued"), Part(f"{now.waiting_retry:,}", "to retry")])
     yield Row("left out", list(_left_out(now)) or [Part("", "nothing")])
-    yield Row("errors", _flow(now.errors, "yellow") or [Part("", "none")])
-    yield Row("answers", _flow(dict(sorted(now.statuses.items())), "bold") or [Part("", "none yet")])
+    yield Row("errors", _errors(now.errors) or [Part("", "none")])
+    yield Row("answers", _answers(now.statuses) or [Part("", "none yet")])
     room = max(8, width - LABEL - FIGURE - 3)
     yield Row("slowest", [Part(_response_time(ms), plain(host, room)) for host, ms in now.slowest])
 
@@ -160,8 +165,12 @@ def _left_out(now: Snapshot) -> Iterator[Part]:
             yield Part(f"{count:,}", words, "red" if words == "dead" else "bold", False)
 
 
-def _flow(counts: dict[str, int], style: str) -> list[Part]:
-    return [Part(f"{n:,}", plain(name, 40).replace("_", " "), style, False) for name, n in counts.items()]
+def _errors(counts: dict[str, int]) -> list[Part]:
+    return [Part(f"{n:,}", plain(kind, 40).replace("_", " "), "yellow", False) for kind, n in counts.items()]
+
+
+def _answers(counts: dict[str, int]) -> list[Part]:
+    return [Part("", f"{name}: {count:,}", in_columns=False) for name, count in sorted(counts.items())]
 
 
 def _response_time(ms: float) -> str:

@@ -64,7 +64,9 @@ class Metric(StrEnum):
 _COUNTER, _GAUGE = Kind.COUNTER, Kind.GAUGE
 METRICS: dict[Metric, Described] = {
     Metric.PAGES: Described(_COUNTER, "pages", "Pages fetched and archived."),
-    Metric.REQUESTS: Described(_COUNTER, "requests", "Requests made, robots.txt and failed ones included."),
+    Metric.REQUESTS: Described(
+        _COUNTER, "requests", "Requests that got a response of any kind, robots.txt included."
+    ),
     Metric.BYTES: Described(_COUNTER, "bytes", "Received, headers and bodies as they crossed the wire."),
     Metric.RESPONSES: Described(
         _COUNTER, "responses", "Responses by class of status.", "status", STATUS_CLASSES
