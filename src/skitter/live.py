@@ -6,6 +6,7 @@ become `rich.text.Text` of their own, so nothing from the web is ever read as ma
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple, TextIO
 
@@ -54,7 +55,15 @@ class LiveDisplay:
 
     def __init__(self, stream: TextIO, terminal: Terminal | None = None) -> None:
         self._console = terminal or Terminal(file=stream, highlight=False, markup=False, emoji=False)
-        self._live = Live(console=self._console, auto_refresh=False, transient=True, vertical_overflow="crop")
+        self._live = Live(
+            console=self._console,
+            auto_refresh=False,
+            transient=True,
+            vertical_overflow="crop",
+            # Stray prints go above the display, but what was sent to a file or pipe stays there.
+            redirect_stdout=sys.stdout.isatty(),
+            redirect_stderr=sys.stderr.isatty(),
+        )
         self._left = TimeLeft()
         self._drawn_at = float("-inf")
         self._drawn_phase: Phase | None = None

@@ -355,6 +355,7 @@ from skitter.telemetry import Snapshot
 display = choose_display(sys.stderr)
 for tick in range(8):
     display.update(Snapshot(at=tick / 4, pages=tick, slowest=[("http://a\\x1b[41m.example", 1.0)]))
+print("for the pipe")
 display.note("a line that stays")
 display.close(Summary(ended=Ended.COMPLETE, last=Snapshot(at=2.0, pages=7), folder="x"))
 """
@@ -372,14 +373,17 @@ def read_all(leader: int) -> bytes:
         found += block
 
 
-def test_a_real_terminal_is_given_back_with_its_cursor() -> None:
+def test_a_real_terminal_is_given_back_with_its_cursor_and_a_pipe_stays_a_pipe() -> None:
     leader, follower = pty.openpty()
     environment = os.environ | {"TERM": "xterm-256color", "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen([sys.executable, "-c", ON_A_TERMINAL], stderr=follower, env=environment)
-    os.close(follower)
-    shown = read_all(leader)
+    command = [sys.executable, "-c", ON_A_TERMINAL]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower, env=environment) as process:
+        os.close(follower)
+        shown = read_all(leader)
+        piped, _ = process.communicate(timeout=30)
     os.close(leader)
-    assert process.wait(30) == 0
+    assert process.returncode == 0
+    assert piped == b"for the pipe\n"
     assert shown.count(b"\x1b[?25l") == 1
     assert shown.rindex(b"\x1b[?25h") < shown.index(b"Complete: nothing is left")
     assert b"a line that stays" in shown
