@@ -21,7 +21,9 @@ from skitter.wording import TimeLeft, headline, plain, rate, size, span
 LABEL = 11
 FIGURE = 8
 CELL = 23
+THREE_COLUMNS = 78
 WIDEST = 120
+MOST_ERRORS = 8
 HINTS = {
     Phase.CRAWLING: "Ctrl-C: finish the requests in flight, then stop. Nothing is lost.",
     Phase.WAITING: "Ctrl-C: stop now and resume later. Nothing is lost.",
@@ -175,7 +177,10 @@ def _left_out(now: Snapshot) -> Iterator[Part]:
 
 
 def _errors(counts: dict[str, int]) -> list[Part]:
-    return [Part(f"{n:,}", plain(kind, 40).replace("_", " "), "yellow", False) for kind, n in counts.items()]
+    ranked = sorted(counts.items(), key=lambda item: -item[1])
+    shown, rest = ranked[:MOST_ERRORS], sum(count for _, count in ranked[MOST_ERRORS:])
+    shown += [("others", rest)] if rest else []
+    return [Part(f"{n:,}", plain(kind, 40).replace("_", " "), "yellow", False) for kind, n in shown]
 
 
 def _answers(counts: dict[str, int]) -> list[Part]:
@@ -190,7 +195,7 @@ def _laid_out(row: Row, width: int) -> list[Text]:
     """A row as one line, or as several when its parts need them."""
     lines = [Text.assemble((f"{row.label:<{LABEL}}", "cyan"))]
     for part in row.parts:
-        in_columns = part.in_columns and width >= LABEL + 2 * CELL
+        in_columns = part.in_columns and width >= THREE_COLUMNS
         text = _part(part, FIGURE if in_columns else 0)
         used = lines[-1].cell_len
         if used > LABEL and used + text.cell_len > width - 1:

@@ -68,8 +68,8 @@ def load(
 ) -> Loaded:
     """The settings of all layers. `crawl_file` may be missing; `config_file`, if named, must exist."""
     given: list[_Given] = []
-    if crawl_file is not None and crawl_file.exists():
-        given += _from_file(crawl_file)
+    if crawl_file is not None:
+        given += _from_file(crawl_file, may_be_missing=True)
     if config_file is not None:
         given += _from_file(config_file)
     given += _from_environment(environ or {})
@@ -216,8 +216,8 @@ def _from_flag(name: str, flag: Flag) -> _Given:
     return _Given(path, flag.value, flag.name, True)
 
 
-def _from_file(path: Path) -> Iterator[_Given]:
-    text = _read(path)
+def _from_file(path: Path, may_be_missing: bool = False) -> Iterator[_Given]:
+    text = _read(path, may_be_missing)
     tables = _parse(path, text)
     lines = key_lines(text)
 
@@ -248,13 +248,15 @@ def _host_table(host: str, policy: object, at: str, where: Callable[..., str]) -
         yield _Given(("hosts", host, key), value, where("hosts", host, key))
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, may_be_missing: bool) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise SettingsError(f"{path} line {line}: not UTF-8; save the file in UTF-8") from None
     except OSError as error:
+        if may_be_missing and isinstance(error, FileNotFoundError):
+            return ""
         raise SettingsError(f"{path}: cannot be read: {error.strerror}; check the path") from None
 
 

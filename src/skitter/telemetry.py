@@ -57,9 +57,6 @@ class Metric(StrEnum):
     IN_FLIGHT = "skitter_requests_in_flight"
     LEASES = "skitter_leases_held"
 
-    # Enum hashes in Python: 0.1 us instead of 0.03 for each use as a key.
-    __hash__ = str.__hash__
-
 
 _COUNTER, _GAUGE = Kind.COUNTER, Kind.GAUGE
 METRICS: dict[Metric, Described] = {

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 KeyPath = tuple[str, ...]
+DEEPEST = 3
 
 
 class _Token(NamedTuple):
@@ -34,10 +35,11 @@ _TOKEN = re.compile(
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
-    """The line on which each key, and each table on the way to it, is named first."""
+    """The line on which each key, and each table on the way to it, is named first; `hosts.HOST.key` is the
+    deepest that there is."""
     lines: dict[KeyPath, int] = {}
     for path, line in _Scan(text).document():
-        for depth in range(1, len(path) + 1):
+        for depth in range(1, min(len(path), DEEPEST) + 1):
             lines.setdefault(path[:depth], line)
     return lines
 

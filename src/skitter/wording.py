@@ -64,6 +64,7 @@ class TimeLeft:
 
     WINDOW = 30.0
     NEEDED = 8.0
+    TOO_SLOW = 0.001
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
@@ -81,7 +82,7 @@ class TimeLeft:
         return min(known, default=None)
 
     def _to_limit(self, snapshot: Snapshot) -> float | None:
-        if not snapshot.max_pages or snapshot.rate_now <= 0:
+        if not snapshot.max_pages or snapshot.rate_now <= self.TOO_SLOW:
             return None
         return max(0, snapshot.max_pages - snapshot.pages) / snapshot.rate_now
 
@@ -91,7 +92,7 @@ class TimeLeft:
             return None
         begun, queued = self._seen[0]
         shrunk = (queued - snapshot.queued) / (snapshot.at - begun)
-        return snapshot.queued / shrunk if shrunk > 0 else None
+        return snapshot.queued / shrunk if shrunk > self.TOO_SLOW else None
 
     def words(self, snapshot: Snapshot) -> str:
         left = self.seconds(snapshot)

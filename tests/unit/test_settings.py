@@ -70,6 +70,11 @@ def test_a_missing_crawl_file_is_an_empty_one_but_a_named_config_must_exist(tmp_
         load(config_file=tmp_path / "nowhere.toml")
 
 
+def test_a_crawl_file_that_is_there_but_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read: Is a directory; check the path"):
+        load(crawl_file=tmp_path)
+
+
 def test_an_unknown_key_names_line_and_key_and_suggests(crawl_file: Path) -> None:
     message = complaint(crawl_file, "[crawl]\nscope = 'any'\n\n# slower\n\n[politeness]\ndealy = 3\n")
     assert message == (
