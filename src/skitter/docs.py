@@ -1,0 +1,128 @@
+"""Writes the pages of `docs/` that repeat what the code says: `python -m skitter.docs`.
+
+A test compares them with the code, so a setting, metric or event without its line cannot be merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, get_args, get_origin
+
+from msgspec import Meta
+from msgspec.structs import FieldInfo
+
+from skitter.settings_load import HOST_FIELDS, SECTIONS, TYPES, wanted
+from skitter.telemetry import EVENTS, METRICS
+from skitter.toml_text import toml_value
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs"
+_GENERATED = "<!-- Written by `python -m skitter.docs`; change the code, not this page. -->\n"
+
+_SETTINGS_INTRO = """\
+# Settings
+
+Every setting has a default. The layers below are applied in this order, and the later one wins:
+
+1. the defaults on this page;
+2. `crawl.toml` in the crawl's own folder;
+3. the file named with `--config FILE`;
+4. environment variables `SKITTER_<SECTION>_<KEY>`, such as `SKITTER_POLITENESS_DELAY=0.5`; lists are comma
+   separated, so a regular expression that holds a comma belongs in a file;
+5. flags on the command line.
+
+A key that is not a setting, or a value that a setting cannot take, stops the start with one line that names
+the place. `skitter settings` prints the values in force and where each came from. Obeying robots.txt is not
+a setting.
+"""
+
+_HOSTS_INTRO = """\
+## hosts
+
+What holds for one host only, one table for each; what is absent is left to the sections above.
+
+```toml
+[hosts."https://example.org"]
+delay = 0.2
+parallel = 2
+```
+"""
+
+_METRICS_INTRO = """\
+# Metrics and log events
+
+Counters only grow while a process lives, and begin at 0 with it. A metric with a label has one series for
+each value of the label, and the values are a closed set.
+"""
+
+_EVENTS_INTRO = """\
+## Log events
+
+The log is one JSON object a line: `time` (seconds since the epoch), `event`, and the fields that the event
+is about. A file is closed at 10 MB and the last two closed ones are kept. Lines that could not be written
+are counted in `skitter_log_lines_dropped_total`.
+"""
+
+
+def settings_page() -> str:
+    parts = [_GENERATED, _SETTINGS_INTRO]
+    for name, section in TYPES.items():
+        parts.append(f"## {name}\n\n{section.__doc__ or ''}\n")
+        parts.append(_settings_table(SECTIONS[name].values()))
+    return "\n".join([*parts, _HOSTS_INTRO, _settings_table(HOST_FIELDS.values())])
+
+
+def _settings_table(fields: Iterable[FieldInfo]) -> str:
+    rows = ((f"`{field.name}`", _default(field), wanted(field), description(field)) for field in fields)
+    return _table(("key", "default", "takes", "meaning"), rows)
+
+
+def _default(field: FieldInfo) -> str:
+    return "none" if field.default is None else f"`{toml_value(field.default)}`"
+
+
+def description(field: FieldInfo) -> str:
+    """The sentence that stands beside the setting; empty when somebody forgot it."""
+    if get_origin(field.type) is not Annotated:
+        return ""
+    found = [meta.description for meta in get_args(field.type)[1:] if isinstance(meta, Meta)]
+    return next((text for text in found if text), "")
+
+
+def metrics_page() -> str:
+    rows = (
+        (f"`{metric.value}`", about.kind.value, about.unit, about.help + _labels(about.label, about.labels))
+        for metric, about in METRICS.items()
+    )
+    events = ((f"`{event.value}`", meaning) for event, meaning in EVENTS.items())
+    return "\n".join(
+        [
+            _GENERATED,
+            _METRICS_INTRO,
+            _table(("metric", "kind", "unit", "meaning"), rows),
+            _EVENTS_INTRO,
+            _table(("event", "meaning"), events),
+        ]
+    )
+
+
+def _labels(label: str, values: tuple[str, ...]) -> str:
+    return f" Label `{label}`: {', '.join(map(str, values))}." if label else ""
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+PAGES: dict[str, Callable[[], str]] = {"settings.md": settings_page, "metrics.md": metrics_page}
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for name, page in PAGES.items():
+        (FOLDER / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""The log file: one JSON object a line, and never more of it than a few files hold.
+
+Events are named in `telemetry.py`. A crawl must not end because its log cannot be written, so nothing here
+raises: lines that a full disk or a lost folder refuses are counted as dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import msgspec
+
+from skitter.clock import Clock
+from skitter.telemetry import Event
+
+
+class Log:
+    """Lines wait in `_lines` until `FLUSH_BYTES` or `FLUSH_SECONDS` of them are there; `write` costs 3 us.
+
+    `PATH` is the newest file; `PATH.1` and `PATH.2` are the ones before it. One process writes a log.
+    """
+
+    LIMIT = 10_000_000
+    KEPT = 2
+    FLUSH_BYTES = 65_536
+    FLUSH_SECONDS = 1.0
+    LONGEST_FIELD = 2_000
+
+    def __init__(self, path: Path, clock: Clock, limit: int = LIMIT) -> None:
+        self._path = path
+        self._clock = clock
+        self._limit = limit
+        self._encoder = msgspec.json.Encoder(enc_hook=str)
+        self._lines: list[bytes] = []
+        self._waiting = 0
+        self._flushed_at = clock.now()
+        self._file: int | None = None
+        self._size = 0
+        self._untold = 0
+        self.dropped = 0
+
+    def write(self, event: Event, **fields: object) -> None:
+        now = self._clock.now()
+        line = self._encode({"time": round(now, 3), "event": event.value, **fields})
+        self._lines.append(line)
+        self._waiting += len(line)
+        if self._waiting >= self.FLUSH_BYTES or now - self._flushed_at >= self.FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand the waiting lines to the system. They survive the process from here on, not a power loss."""
+        lines, self._lines, self._waiting = self._lines, [], 0
+        self._flushed_at = self._clock.now()
+        if not lines:
+            return
+        if self._untold:
+            lines.insert(0, self._resumed())
+        try:
+            self._append(b"".join(lines))
+            self._untold = 0
+        except OSError:
+            lost = len(lines) - bool(self._untold)
+            self.dropped += lost
+            self._untold += lost
+            self._close()
+
+    def close(self) -> None:
+        self.flush()
+        self._close()
+
+    def _resumed(self) -> bytes:
+        told = {"time": self._flushed_at, "event": Event.LOG_RESUMED.value, "dropped": self._untold}
+        return self._encode(told)
+
+    def _encode(self, record: dict[str, object]) -> bytes:
+        for name, value in record.items():
+            if isinstance(value, str) and len(value) > self.LONGEST_FIELD:
+                record[name] = value[: self.LONGEST_FIELD] + "..."
+        try:
+            return self._encoder.encode(record) + b"\n"
+        except (UnicodeEncodeError, TypeError, OverflowError, RecursionError):
+            # Lone surrogates, integers beyond 64 bits, keys that are no text: rare, so the slow way is fine.
+            return json.dumps({str(k): repr(v) for k, v in record.items()}).encode() + b"\n"
+
+    def _append(self, block: bytes) -> None:
+        """All of the block or none of it: half a line would spoil the next one as well."""
+        file = self._opened(len(block))
+        written = os.write(file, block)
+        if written < len(block):
+            os.ftruncate(file, self._size)
+            raise OSError("no room for the whole block")
+        self._size += written
+
+    def _opened(self, more: int) -> int:
+        if self._file is not None and self._size and self._size + more > self._limit:
+            self._close()
+            self._rotate()
+        if self._file is None:
+            self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._size = os.fstat(self._file).st_size
+        return self._file
+
+    def _rotate(self) -> None:
+        for age in range(self.KEPT, 0, -1):
+            older = f"{self._path}.{age}"
+            newer = f"{self._path}.{age - 1}" if age > 1 else str(self._path)
+            if os.path.exists(newer):
+                os.replace(newer, older)
+
+    def _close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

@@ -1,0 +1,104 @@
+"""What a setting's type cannot say: which values of the right type are still wrong, and why.
+
+Asked by `settings_load.py` for each value given, from whichever layer. A complaint is a phrase that follows
+the setting's name and says what to write instead; the empty string means that the value is fine.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from skitter.toml_text import shown
+
+SCOPES = ("host", "domain", "prefix", "any")
+_LARGEST = 2**63 - 1
+
+
+def complaint_about(path: tuple[str, ...], value: object) -> str:
+    """Why a setting cannot take this value; empty when it can."""
+    return _unusable(value) or CHECKS.get(path, lambda _: "")(value)
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    from difflib import get_close_matches  # start-up time: needed only on the way out
+
+    close = get_close_matches(name[:100].lower(), list(candidates), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _unusable(value: object) -> str:
+    if isinstance(value, tuple):
+        return next(filter(None, map(_unusable, value)), "")
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"is {value} and must be a finite number"
+    if isinstance(value, int) and value > _LARGEST:
+        return f"is {shown(value)} and must be at most {_LARGEST}"
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+        return "holds bytes that are not UTF-8; write it in UTF-8"
+    return ""
+
+
+def _check_scope(scope: str) -> str:
+    if scope in SCOPES:
+        return ""
+    return f"is {shown(scope)} and must be one of {', '.join(SCOPES)}{did_you_mean(scope, SCOPES)}"
+
+
+def _check_expressions(expressions: tuple[str, ...]) -> str:
+    for expression in expressions:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                re.compile(expression)
+        except (re.error, RecursionError, OverflowError) as error:
+            reason = str(error) or "it nests too deeply"
+            return f"{shown(expression)} is not a regular expression: {reason}; correct or remove it"
+    return ""
+
+
+def _check_product(product: str) -> str:
+    # RFC 9309 section 2.2.1: with anything else in it, no robots.txt could address us by name.
+    if re.fullmatch(r"[A-Za-z_-]+", product):
+        return ""
+    return f"is {shown(product)} and must be letters, hyphens and underscores only (RFC 9309 section 2.2.1)"
+
+
+def _check_contact(contact: str) -> str:
+    # It becomes part of a request header: a line break in it would be a header of its own.
+    if contact.isascii() and contact.isprintable():
+        return ""
+    return f"is {shown(contact)} and must be printable ASCII: an e-mail address or a URL"
+
+
+def _check_prefix(prefix: str) -> str:
+    if re.fullmatch(r"\w[\w.-]{0,99}", prefix, re.ASCII):
+        return ""
+    return f"is {shown(prefix)} and must be 1 to 100 letters, digits, dots, hyphens, underscores"
+
+
+def _check_weights(weights: tuple[int, ...]) -> str:
+    if len(weights) == 4 and min(weights) > 0:
+        return ""
+    return f"is {shown(list(weights))} and must be four whole numbers above 0, one per tier"
+
+
+def _check_backoff(waits: tuple[float, ...]) -> str:
+    if waits and min(waits) > 0:
+        return ""
+    return f"is {shown(list(waits))} and must be at least one number of seconds, each above 0"
+
+
+CHECKS: dict[tuple[str, ...], Callable[[Any], str]] = {
+    ("crawl", "scope"): _check_scope,
+    ("crawl", "include"): _check_expressions,
+    ("crawl", "exclude"): _check_expressions,
+    ("identity", "product"): _check_product,
+    ("identity", "contact"): _check_contact,
+    ("archive", "prefix"): _check_prefix,
+    ("frontier", "tier_weights"): _check_weights,
+    ("retry", "backoff"): _check_backoff,
+}

@@ -1,0 +1,122 @@
+"""What a crawl says at its end: what was fetched, what was not and why, where it is, what to do next."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Iterator
+from enum import StrEnum
+
+import msgspec
+
+from skitter.telemetry import Snapshot
+from skitter.wording import amounts, counted, moment, plain, rate, size, span
+
+WIDTH = 80
+
+
+class Ended(StrEnum):
+    COMPLETE = "complete"
+    LIMIT = "limit"
+    WAITING = "waiting"
+    INTERRUPTED = "interrupted"
+    STOPPED = "stopped"
+
+
+HEADLINES = {
+    Ended.COMPLETE: "Complete: nothing is left to fetch.",
+    Ended.LIMIT: "Stopped at the page limit; more is queued.",
+    Ended.WAITING: "Ended early: all that is left has to wait.",
+    Ended.INTERRUPTED: "Interrupted; requests in flight were finished, and nothing is lost.",
+    Ended.STOPPED: "Stopped at once; requests in flight were dropped and will be made again.",
+}
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """How a crawl ended. `folder`, `archives`, `index` and `log` are paths as a user would type them."""
+
+    ended: Ended
+    last: Snapshot
+    folder: str
+    archives: tuple[str, ...] = ()
+    index: str = ""
+    log: str = ""
+    resume: str = ""
+
+
+def render_summary(summary: Summary) -> str:
+    """Text for people, in 80 columns; only a path or a command may be longer, so that it can be copied."""
+    blocks = [
+        [HEADLINES[summary.ended], *_fetched(summary.last)],
+        _titled("Not fetched", _not_fetched(summary.last)),
+        _titled("Errors on the way (retried where that helps)", _errors(summary.last)),
+        _titled("Where it is", _places(summary)),
+        _titled("Next", _next_steps(summary)),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _titled(title: str, lines: Iterator[str]) -> list[str]:
+    found = list(lines)
+    return [title, *found] if found else []
+
+
+def _fetched(last: Snapshot) -> Iterator[str]:
+    what = f"{counted(last.pages, 'page')} of {counted(last.hosts_total, 'host')}"
+    yield f"{what} in {span(last.elapsed)}, {rate(last.rate_mean)}"
+    yield f"{size(last.bytes)} received in {counted(last.requests, 'request')}"
+    if last.completed > last.pages:
+        yield f"{counted(last.completed, 'page')} in all, with earlier runs"
+
+
+def _not_fetched(last: Snapshot) -> Iterator[str]:
+    yield from _row(last.refused, f"refused: {amounts(last.refusals)}")
+    yield from _row(last.denied, "denied by robots.txt")
+    yield from _row(last.gone, "gone: the host says 404 or 410")
+    yield from _row(last.dead, "dead letters: every attempt failed")
+    when = f", the next {moment(last.next_at, last.at)}" if last.next_at else ""
+    yield from _row(last.waiting_retry, f"to be tried again{when}")
+    yield from _row(last.queued + last.in_progress, "queued, not asked for yet")
+
+
+def _errors(last: Snapshot) -> Iterator[str]:
+    for kind, count in sorted(last.errors.items(), key=lambda item: -item[1])[:8]:
+        yield from _row(count, plain(kind, 40).replace("_", " "))
+
+
+def _row(count: int, words: str) -> Iterator[str]:
+    if count:
+        first = f"{count:>10,}  "
+        yield textwrap.fill(words, WIDTH, initial_indent=first, subsequent_indent=" " * len(first))
+
+
+def _places(summary: Summary) -> Iterator[str]:
+    for number, archive in enumerate(summary.archives[:3]):
+        yield f"  {'' if number else 'archive':<8} {_path(archive)}"
+    if len(summary.archives) > 3:
+        yield f"  {'':<8} and {len(summary.archives) - 3:,} more beside them"
+    for name, path in (("index", summary.index), ("log", summary.log)):
+        if path:
+            yield f"  {name:<8} {_path(path)}"
+    if summary.last.log_dropped:
+        yield f"  {'':<8} {summary.last.log_dropped:,} lines could not be written"
+
+
+def _next_steps(summary: Summary) -> Iterator[str]:
+    folder = _path(shlex.quote(summary.folder))
+    steps = [
+        (f"skitter stats {folder}", "the figures again, by host"),
+        (f"skitter explain {folder} URL", "why a URL was fetched, or was not"),
+    ]
+    if summary.last.dead:
+        steps.append((f"skitter dead {folder}", "the dead letters, and how to retry them"))
+    if summary.resume and summary.ended is not Ended.COMPLETE:
+        steps.insert(0, (_path(summary.resume), "go on from here"))
+    width = min(44, max(len(command) for command, _ in steps))
+    for command, purpose in steps:
+        fits = len(command) <= width
+        yield f"  {command:<{width}}  {purpose}" if fits else f"  {command}\n  {'':<{width}}  {purpose}"
+
+
+def _path(path: str) -> str:
+    return plain(path, 4096)

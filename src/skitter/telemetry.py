@@ -1,0 +1,337 @@
+"""Every metric and every log event, once, and the counters behind the metrics.
+
+Beside the path of a URL, never on it: a worker counts here what it did, the display and the service read
+it. Nothing here reads the wall clock, blocks, grows with the crawl, or raises into it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from skitter.model import FailureKind, Refusal
+
+STATUS_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
+
+
+class Kind(StrEnum):
+    COUNTER = "counter"
+    GAUGE = "gauge"
+
+
+class Described(NamedTuple):
+    """What a metric is; `labels` is the closed set of values of its label, empty when it has none."""
+
+    kind: Kind
+    unit: str
+    help: str
+    label: str = ""
+    labels: tuple[str, ...] = ()
+
+
+class Metric(StrEnum):
+    PAGES = "skitter_pages_total"
+    REQUESTS = "skitter_requests_total"
+    BYTES = "skitter_received_bytes_total"
+    RESPONSES = "skitter_responses_total"
+    FAILURES = "skitter_failures_total"
+    REFUSALS = "skitter_refusals_total"
+    UNCHANGED = "skitter_not_modified_total"
+    REDIRECTS = "skitter_redirects_total"
+    TRUNCATED = "skitter_truncated_total"
+    ROBOTS = "skitter_robots_read_total"
+    DUPLICATES = "skitter_duplicate_bodies_total"
+    LINKS = "skitter_links_found_total"
+    ADDED = "skitter_urls_added_total"
+    ARCHIVED_BYTES = "skitter_archived_bytes_total"
+    REUSED = "skitter_connections_reused_total"
+    DNS_HITS = "skitter_dns_cache_hits_total"
+    DNS_LOOKUPS = "skitter_dns_lookups_total"
+    SURVIVED = "skitter_survived_errors_total"
+    LOG_DROPPED = "skitter_log_lines_dropped_total"
+    IN_FLIGHT = "skitter_requests_in_flight"
+    LEASES = "skitter_leases_held"
+
+
+_COUNTER, _GAUGE = Kind.COUNTER, Kind.GAUGE
+METRICS: dict[Metric, Described] = {
+    Metric.PAGES: Described(_COUNTER, "pages", "Pages fetched and archived."),
+    Metric.REQUESTS: Described(
+        _COUNTER, "requests", "Requests that got a response of any kind, robots.txt included."
+    ),
+    Metric.BYTES: Described(_COUNTER, "bytes", "Received, headers and bodies as they crossed the wire."),
+    Metric.RESPONSES: Described(
+        _COUNTER, "responses", "Responses by class of status.", "status", STATUS_CLASSES
+    ),
+    Metric.FAILURES: Described(
+        _COUNTER, "requests", "Requests without a usable answer.", "kind", tuple(FailureKind)
+    ),
+    Metric.REFUSALS: Described(
+        _COUNTER, "URLs", "URLs that admission refused, by reason.", "reason", tuple(Refusal)
+    ),
+    Metric.UNCHANGED: Described(_COUNTER, "responses", "Revisits answered with 304."),
+    Metric.REDIRECTS: Described(_COUNTER, "responses", "Responses that pointed elsewhere."),
+    Metric.TRUNCATED: Described(_COUNTER, "responses", "Bodies cut at the size limit."),
+    Metric.ROBOTS: Described(_COUNTER, "responses", "robots.txt files answered, with rules or without."),
+    Metric.DUPLICATES: Described(_COUNTER, "records", "Bodies already archived, kept as revisit records."),
+    Metric.LINKS: Described(_COUNTER, "links", "Links found on pages, each page's own duplicates removed."),
+    Metric.ADDED: Described(_COUNTER, "URLs", "URLs that were new and were queued."),
+    Metric.ARCHIVED_BYTES: Described(_COUNTER, "bytes", "Written to the archive, compressed."),
+    Metric.REUSED: Described(_COUNTER, "requests", "Requests over a connection that was already open."),
+    Metric.DNS_HITS: Described(_COUNTER, "lookups", "Host names answered from the DNS cache."),
+    Metric.DNS_LOOKUPS: Described(_COUNTER, "lookups", "Host names asked of a DNS server."),
+    Metric.SURVIVED: Described(_COUNTER, "errors", "Unexpected errors that a loop caught and survived."),
+    Metric.LOG_DROPPED: Described(_COUNTER, "lines", "Log lines that could not be written."),
+    Metric.IN_FLIGHT: Described(_GAUGE, "requests", "Requests under way."),
+    Metric.LEASES: Described(_GAUGE, "leases", "Hosts that are leased to a worker."),
+}
+
+
+class Event(StrEnum):
+    """What the log tells; one JSON object a line, `time` and `event` first."""
+
+    CRAWL_STARTED = "crawl_started"
+    CRAWL_RESUMED = "crawl_resumed"
+    CRAWL_DRAINING = "crawl_draining"
+    CRAWL_ENDED = "crawl_ended"
+    FETCH_FAILED = "fetch_failed"
+    HOST_BACKED_OFF = "host_backed_off"
+    HOST_QUARANTINED = "host_quarantined"
+    HOST_POLICY_SET = "host_policy_set"
+    ROBOTS_UNREACHABLE = "robots_unreachable"
+    URL_DEAD = "url_dead"
+    LEASE_EXPIRED = "lease_expired"
+    SEGMENT_OPENED = "segment_opened"
+    SEGMENT_CLOSED = "segment_closed"
+    SEGMENT_RECOVERED = "segment_recovered"
+    PARSE_FAILED = "parse_failed"
+    ERROR_SURVIVED = "error_survived"
+    LOG_RESUMED = "log_resumed"
+
+
+EVENTS: dict[Event, str] = {
+    Event.CRAWL_STARTED: "A new crawl begins: folder, seeds, version.",
+    Event.CRAWL_RESUMED: "An earlier crawl goes on: folder, what it had.",
+    Event.CRAWL_DRAINING: "No new requests; those in flight are being finished, and why.",
+    Event.CRAWL_ENDED: "The crawl ended: how, and its figures.",
+    Event.FETCH_FAILED: "A request had no usable answer: URL, kind, detail, attempt.",
+    Event.HOST_BACKED_OFF: "A host is left alone for a while: until when, after how many failures.",
+    Event.HOST_QUARANTINED: "A host is left alone for long: until when, and why.",
+    Event.HOST_POLICY_SET: "The operator changed what holds for a host.",
+    Event.ROBOTS_UNREACHABLE: "A robots.txt could not be had, so its host is not crawled for now.",
+    Event.URL_DEAD: "A URL used up its attempts and waits for the operator.",
+    Event.LEASE_EXPIRED: "A worker did not come back in time; its URLs are queued again.",
+    Event.SEGMENT_OPENED: "A WARC file was begun.",
+    Event.SEGMENT_CLOSED: "A WARC file is complete: records and bytes.",
+    Event.SEGMENT_RECOVERED: "After a crash, what was never committed was cut off a WARC file.",
+    Event.PARSE_FAILED: "A page could not be parsed; it is archived all the same.",
+    Event.ERROR_SURVIVED: "An unexpected error was caught by a loop that must go on.",
+    Event.LOG_RESUMED: "The log can be written again: lines lost meanwhile.",
+}
+
+
+def status_class(status: int) -> str:
+    return STATUS_CLASSES[status // 100 - 1] if 100 <= status < 600 else "other"
+
+
+class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What the frontier knows and telemetry does not count; `refusals` is by reason, of the whole crawl."""
+
+    hosts_active: int = 0
+    hosts_waiting: int = 0
+    hosts_backing_off: int = 0
+    hosts_total: int = 0
+    queued: int = 0
+    in_progress: int = 0
+    waiting_retry: int = 0
+    completed: int = 0
+    denied: int = 0
+    gone: int = 0
+    dead: int = 0
+    refusals: dict[str, int] = {}
+    next_at: float | None = None
+
+
+class Phase(StrEnum):
+    CRAWLING = "crawling"
+    DRAINING = "draining"
+    WAITING = "waiting"
+    DONE = "done"
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The crawl at one moment, for whoever shows it. Counts of pages, requests and bytes are of this run;
+    those of the frontier are of the whole crawl. `next_at` is when the next host is ready."""
+
+    at: float
+    phase: Phase = Phase.CRAWLING
+    elapsed: float = 0.0
+    pages: int = 0
+    requests: int = 0
+    bytes: int = 0
+    rate_now: float = 0.0
+    rate_mean: float = 0.0
+    in_flight: int = 0
+    hosts_active: int = 0
+    hosts_waiting: int = 0
+    hosts_backing_off: int = 0
+    hosts_total: int = 0
+    queued: int = 0
+    in_progress: int = 0
+    waiting_retry: int = 0
+    completed: int = 0
+    denied: int = 0
+    refused: int = 0
+    gone: int = 0
+    dead: int = 0
+    refusals: dict[str, int] = {}
+    errors: dict[str, int] = {}
+    statuses: dict[str, int] = {}
+    slowest: list[tuple[str, float]] = []
+    max_pages: int = 0
+    next_at: float | None = None
+    dns_hits: int = 0
+    dns_lookups: int = 0
+    duplicates: int = 0
+    archived_bytes: int = 0
+    log_dropped: int = 0
+
+
+class Rate:
+    """Events a second over the last `WINDOW` seconds, in slots of a quarter of a second."""
+
+    WINDOW = 10.0
+    SLOTS_A_SECOND = 4
+
+    def __init__(self, started: float) -> None:
+        self._started = started
+        self._slots: deque[list[int]] = deque(maxlen=int(self.WINDOW * self.SLOTS_A_SECOND))
+
+    def add(self, now: float, amount: int = 1) -> None:
+        slot = int(now * self.SLOTS_A_SECOND)
+        if self._slots and slot <= self._slots[-1][0]:
+            self._slots[-1][1] += amount
+        else:
+            self._slots.append([slot, amount])
+
+    def at(self, now: float) -> float:
+        oldest = int((now - self.WINDOW) * self.SLOTS_A_SECOND)
+        counted = sum(count for slot, count in self._slots if slot > oldest)
+        # Under a second of history would turn the first page into a rate of thousands.
+        return counted / min(self.WINDOW, max(1.0, now - self._started))
+
+
+class SlowHosts:
+    """Smoothed response times of at most `KEPT` hosts, the slowest of those heard of lately."""
+
+    KEPT = 512
+    SHOWN = 5
+    FORGOTTEN_AFTER = 300.0
+    NEW_WEIGHT = 0.3
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, tuple[float, float]] = {}
+
+    def heard(self, host: str, ms: float, now: float) -> None:
+        known = self._hosts.get(host)
+        if known is not None:
+            ms = known[0] + self.NEW_WEIGHT * (ms - known[0])
+        elif len(self._hosts) >= self.KEPT:
+            self._hosts = dict(self._slowest(self.KEPT // 2, now))
+        self._hosts[host] = (ms, now)
+
+    def shown(self, now: float) -> list[tuple[str, float]]:
+        return [(host, ms) for host, (ms, _) in self._slowest(self.SHOWN, now)]
+
+    def _slowest(self, most: int, now: float) -> list[tuple[str, tuple[float, float]]]:
+        fresh = (item for item in self._hosts.items() if now - item[1][1] < self.FORGOTTEN_AFTER)
+        return heapq.nlargest(most, fresh, key=lambda item: item[1])
+
+
+class Telemetry:
+    """The counters of one process. A page costs 2.6 us in all (`request` and `page`, 2,000 hosts in turn)."""
+
+    def __init__(self, started: float, max_pages: int = 0) -> None:
+        self.started = started
+        self._max_pages = max_pages
+        self._values = {metric: 0 for metric, about in METRICS.items() if not about.label}
+        self._labelled = {
+            metric: dict.fromkeys(about.labels, 0) for metric, about in METRICS.items() if about.label
+        }
+        self._rate = Rate(started)
+        self._slow = SlowHosts()
+
+    def count(self, metric: Metric, n: int = 1) -> None:
+        self._values[metric] += n
+
+    def count_labelled(self, metric: Metric, label: str, n: int = 1) -> None:
+        """A label outside of the metric's closed set is a bug, and raises `KeyError`."""
+        counts = self._labelled[metric]
+        counts[label] = counts[label] + n
+
+    def gauge(self, metric: Metric, value: int) -> None:
+        self._values[metric] = value
+
+    def request(self, host: str, status: int, size: int, ms: float, now: float) -> None:
+        """A request ended with a response of any kind, in `ms` from start to end."""
+        self._values[Metric.REQUESTS] += 1
+        self._values[Metric.BYTES] += size
+        self._labelled[Metric.RESPONSES][status_class(status)] += 1
+        self._slow.heard(host, ms, now)
+
+    def page(self, now: float) -> None:
+        self._values[Metric.PAGES] += 1
+        self._rate.add(now)
+
+    def failure(self, kind: FailureKind) -> None:
+        self._labelled[Metric.FAILURES][kind] += 1
+
+    def value(self, metric: Metric) -> int:
+        return self._values[metric]
+
+    def labelled(self, metric: Metric) -> dict[str, int]:
+        """The label's values that occurred, the most frequent first."""
+        found = [(str(label), count) for label, count in self._labelled[metric].items() if count]
+        return dict(sorted(found, key=lambda item: -item[1]))
+
+    def samples(self) -> Iterator[tuple[Metric, str, int]]:
+        """Every metric with its label's value (or an empty one) and its own: what an exporter writes."""
+        for metric, value in self._values.items():
+            yield metric, "", value
+        for metric, counts in self._labelled.items():
+            for label, value in counts.items():
+                yield metric, str(label), value
+
+    def snapshot(
+        self, now: float, figures: FrontierFigures | None = None, phase: Phase = Phase.CRAWLING
+    ) -> Snapshot:
+        known = msgspec.structs.asdict(figures or FrontierFigures())
+        elapsed = max(0.0, now - self.started)
+        pages = self.value(Metric.PAGES)
+        return Snapshot(
+            **known,
+            at=now,
+            phase=phase,
+            elapsed=elapsed,
+            pages=pages,
+            requests=self.value(Metric.REQUESTS),
+            bytes=self.value(Metric.BYTES),
+            rate_now=self._rate.at(now),
+            rate_mean=pages / elapsed if elapsed > 0 else 0.0,
+            in_flight=self.value(Metric.IN_FLIGHT),
+            refused=sum(known["refusals"].values()),
+            errors=self.labelled(Metric.FAILURES),
+            statuses={label: n for label, n in self._labelled[Metric.RESPONSES].items() if n},
+            slowest=self._slow.shown(now),
+            max_pages=self._max_pages,
+            dns_hits=self.value(Metric.DNS_HITS),
+            dns_lookups=self.value(Metric.DNS_LOOKUPS),
+            duplicates=self.value(Metric.DUPLICATES),
+            archived_bytes=self.value(Metric.ARCHIVED_BYTES),
+            log_dropped=self.value(Metric.LOG_DROPPED),
+        )
