@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.display import JsonDisplay, Lines, PlainDisplay, Timetable, choose_display
-from skitter.live import LiveDisplay, Terminal, render
-from skitter.summary import HEADLINES, Ended, Summary, render_summary
+from skitter.console.display import JsonDisplay, Lines, PlainDisplay, Timetable, choose_display
+from skitter.console.live import LiveDisplay, Terminal, render
+from skitter.console.summary import HEADLINES, Ended, Summary, render_summary
+from skitter.console.wording import TimeLeft, amounts, plain, rate, size, span
 from skitter.telemetry import Phase, Snapshot
-from skitter.wording import TimeLeft, amounts, plain, rate, size, span
 
 BUSY = Snapshot(
     at=1_000_000.0,
@@ -349,8 +349,8 @@ def test_only_a_terminal_gets_the_live_display(monkeypatch: pytest.MonkeyPatch) 
 
 ON_A_TERMINAL = """
 import sys
-from skitter.display import choose_display
-from skitter.summary import Ended, Summary
+from skitter.console.display import choose_display
+from skitter.console.summary import Ended, Summary
 from skitter.telemetry import Snapshot
 display = choose_display(sys.stderr)
 for tick in range(8):
@@ -391,7 +391,9 @@ def test_a_real_terminal_is_given_back_with_its_cursor_and_a_pipe_stays_a_pipe()
 
 
 def test_rich_is_not_imported_where_there_is_no_terminal() -> None:
-    program = "import sys, skitter.display as d; d.choose_display(sys.stderr); print('rich' in sys.modules)"
+    program = (
+        "import sys, skitter.console.display as d; d.choose_display(sys.stderr); print('rich' in sys.modules)"
+    )
     environment: dict[str, Any] = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     ran = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True

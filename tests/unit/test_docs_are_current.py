@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from skitter.docs import FOLDER, PAGES, description
-from skitter.settings_load import HOST_FIELDS, SECTIONS
+from skitter.reference import FOLDER, PAGES, description
+from skitter.settings.load import HOST_FIELDS, SECTIONS
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_generated_page_is_what_the_code_says(name: str) -> None:
-    assert (FOLDER / name).read_text() == PAGES[name](), "run: python -m skitter.docs"
+    assert (FOLDER / name).read_text() == PAGES[name](), "run: python -m skitter.reference"
 
 
 def test_every_setting_has_a_sentence() -> None:

@@ -23,8 +23,8 @@ from skitter.settings import (
     RetrySettings,
     Settings,
 )
-from skitter.settings_load import Flag, Loaded, as_json, dump_toml, load, render
-from skitter.toml_text import key_lines, toml_key, toml_value
+from skitter.settings.load import Flag, Loaded, as_json, dump_toml, load, render
+from skitter.settings.toml_text import key_lines, toml_key, toml_value
 
 
 @pytest.fixture

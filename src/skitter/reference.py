@@ -1,4 +1,4 @@
-"""Writes the pages of `docs/` that repeat what the code says: `python -m skitter.docs`.
+"""Writes the pages of `docs/` that repeat what the code says: `python -m skitter.reference`.
 
 A test compares them with the code, so a setting, metric or event without its line cannot be merged.
 """
@@ -12,12 +12,12 @@ from typing import Annotated, get_args, get_origin
 from msgspec import Meta
 from msgspec.structs import FieldInfo
 
-from skitter.settings_load import HOST_FIELDS, SECTIONS, TYPES, wanted
+from skitter.settings.load import HOST_FIELDS, SECTIONS, TYPES, wanted
+from skitter.settings.toml_text import toml_value
 from skitter.telemetry import EVENTS, METRICS
-from skitter.toml_text import toml_value
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs"
-_GENERATED = "<!-- Written by `python -m skitter.docs`; change the code, not this page. -->\n"
+_GENERATED = "<!-- Written by `python -m skitter.reference`; change the code, not this page. -->\n"
 
 _SETTINGS_INTRO = """\
 # Settings

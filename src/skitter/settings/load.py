@@ -21,8 +21,8 @@ from msgspec.structs import FieldInfo
 from skitter.errors import SettingsError
 from skitter.model import HostPolicy
 from skitter.settings import Settings
-from skitter.settings_check import complaint_about, did_you_mean
-from skitter.toml_text import key_lines, shown, toml_key, toml_value
+from skitter.settings.check import complaint_about, did_you_mean
+from skitter.settings.toml_text import key_lines, shown, toml_key, toml_value
 
 LIST_THEM = "(`skitter settings` lists them all)"
 DEFAULT = "default"

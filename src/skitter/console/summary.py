@@ -9,8 +9,8 @@ from enum import StrEnum
 
 import msgspec
 
+from skitter.console.wording import amounts, counted, moment, plain, rate, size, span
 from skitter.telemetry import Snapshot
-from skitter.wording import amounts, counted, moment, plain, rate, size, span
 
 WIDTH = 80
 

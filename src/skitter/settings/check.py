@@ -1,6 +1,6 @@
 """What a setting's type cannot say: which values of the right type are still wrong, and why.
 
-Asked by `settings_load.py` for each value given, from whichever layer. A complaint is a phrase that follows
+Asked by `settings/load.py` for each value given, from whichever layer. A complaint is a phrase that follows
 the setting's name and says what to write instead; the empty string means that the value is fine.
 """
 
@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from skitter.toml_text import shown
+from skitter.settings.toml_text import shown
 
 SCOPES = ("host", "domain", "prefix", "any")
 _LARGEST = 2**63 - 1

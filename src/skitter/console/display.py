@@ -13,9 +13,9 @@ from typing import Protocol, TextIO
 
 import msgspec
 
-from skitter.summary import Summary, render_summary
+from skitter.console.summary import Summary, render_summary
+from skitter.console.wording import TimeLeft, amounts, counted, headline, plain, rate, size, span
 from skitter.telemetry import Phase, Snapshot
-from skitter.wording import TimeLeft, amounts, counted, headline, plain, rate, size, span
 
 
 class Display(Protocol):
@@ -33,7 +33,9 @@ def choose_display(stream: TextIO, json: bool = False) -> Display:
     if json:
         return JsonDisplay(sys.stdout)
     if stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb"):
-        from skitter.live import LiveDisplay  # rich takes 60 ms to import, and only a terminal needs it
+        from skitter.console.live import (
+            LiveDisplay,  # rich takes 60 ms to import, and only a terminal needs it
+        )
 
         return LiveDisplay(stream)
     return PlainDisplay(stream)

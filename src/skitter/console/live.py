@@ -14,9 +14,9 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from skitter.summary import Summary, render_summary
+from skitter.console.summary import Summary, render_summary
+from skitter.console.wording import TimeLeft, headline, plain, rate, size, span
 from skitter.telemetry import Phase, Snapshot
-from skitter.wording import TimeLeft, headline, plain, rate, size, span
 
 LABEL = 11
 FIGURE = 8

@@ -1,7 +1,7 @@
 """Every setting, once: its section, name, type, default and what it means.
 
 A part gets its own section in its constructor; nothing here is global and nothing reads it behind a
-part's back. `settings_load.py` fills these from TOML, environment and flags.
+part's back. `settings/load.py` fills these from TOML, environment and flags.
 """
 
 from __future__ import annotations

@@ -1,0 +1,311 @@
+"""One request over libcurl: resolve, guard the address, dial exactly that address, read within limits.
+
+Third step of the path. Returns what crossed the wire (`Exchange`) or why nothing usable did (`Failed`); it never
+raises for what a server does, never follows a redirect, never decodes a body, and never dials an address that
+the guard did not see: the resolved address is pinned for the transfer with CONNECT_TO, which keeps Host and
+SNI and reuses warm connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+
+import certifi
+import pycurl
+
+from skitter import __version__
+from skitter.clock import Clock
+from skitter.fetch.guard import AddressGuard
+from skitter.fetch.resolver import Answer, Resolver
+from skitter.model import Exchange, Failed, FailureKind
+from skitter.settings import FetchSettings, IdentitySettings
+
+_IDLE_CONNECTIONS = 1024
+_READ_BUFFER = 256 * 1024
+_ACCEPT = "Accept: text/html,application/xhtml+xml,text/plain;q=0.9,application/xml;q=0.8,*/*;q=0.1"
+_ACCEPT_ENCODING = "Accept-Encoding: gzip, deflate, br"
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_SPLIT = re.compile(r"(https?)://(\[[^\]]+\]|[^/:]+)(?::(\d+))?(/.*)", re.DOTALL)
+
+_K = FailureKind
+_CODES: dict[int, FailureKind] = {
+    pycurl.E_COULDNT_CONNECT: _K.CONNECT_REFUSED,
+    pycurl.E_INTERFACE_FAILED: _K.CONNECT_REFUSED,
+    pycurl.E_GOT_NOTHING: _K.CONNECTION_LOST,
+    pycurl.E_SEND_ERROR: _K.CONNECTION_LOST,
+    pycurl.E_RECV_ERROR: _K.CONNECTION_LOST,
+    pycurl.E_PARTIAL_FILE: _K.CONNECTION_LOST,
+    pycurl.E_SSL_CONNECT_ERROR: _K.TLS,
+    pycurl.E_PEER_FAILED_VERIFICATION: _K.TLS,
+    pycurl.E_SSL_CERTPROBLEM: _K.TLS,
+    pycurl.E_SSL_CIPHER: _K.TLS,
+    pycurl.E_SSL_CACERT_BADFILE: _K.TLS,
+    pycurl.E_SSL_ISSUER_ERROR: _K.TLS,
+    pycurl.E_SSL_INVALIDCERTSTATUS: _K.TLS,
+    pycurl.E_SSL_SHUTDOWN_FAILED: _K.TLS,
+    pycurl.E_SSL_ENGINE_INITFAILED: _K.TLS,
+    pycurl.E_TOO_LARGE: _K.HEADERS_TOO_LARGE,
+}
+_TRY_NEXT_ADDRESS = (_K.CONNECT_REFUSED, _K.CONNECT_TIMEOUT)
+
+
+class Transfer:
+    """What one request has received so far; its callbacks enforce the limits while bytes arrive.
+
+    `stopped` is why we ended a transfer ourselves: None, a failure kind, or `truncated`.
+    """
+
+    def __init__(self, settings: FetchSettings) -> None:
+        self._settings = settings
+        self.curl = pycurl.Curl()
+
+    def begin(self, wanted: Callable[[int, str], bool]) -> None:
+        self._wanted = wanted
+        self.lines: list[bytes] = []
+        self.head_bytes = 0
+        self.head_done = False
+        self.chunks: list[bytes] = []
+        self.size = 0
+        self.truncated = False
+        self.stopped: FailureKind | None = None
+
+    def on_header(self, line: bytes) -> int | None:
+        if self.head_done:
+            if not line.startswith(b"HTTP/") or self.size:
+                return None  # a trailer: not part of the head, and nothing we use
+            self.lines.clear()  # an interim 1xx answer came first
+            self.head_done = False
+        self.lines.append(line)
+        self.head_bytes += len(line)
+        limits = self._settings
+        if self.head_bytes > limits.max_header_bytes or len(self.lines) > limits.max_header_count + 2:
+            self.stopped = FailureKind.HEADERS_TOO_LARGE
+            return -1
+        if line in (b"\r\n", b"\n"):
+            self.head_done = True
+        return None
+
+    def on_body(self, chunk: bytes) -> int | None:
+        if not self.size and not self._is_wanted():
+            self.stopped = FailureKind.TYPE_UNWANTED
+            return -1
+        room = self._settings.max_body - self.size
+        if len(chunk) > room:
+            self.chunks.append(chunk[:room])
+            self.size += room
+            self.truncated = True
+            return -1
+        self.chunks.append(chunk)
+        self.size += len(chunk)
+        return None
+
+    def _is_wanted(self) -> bool:
+        content_type = next((v for k, v in self.headers() if k == "content-type"), "")
+        return self._wanted(self.curl.getinfo(pycurl.RESPONSE_CODE), content_type)
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        pairs = (line.decode("latin-1").partition(":") for line in self.lines[1:])
+        return tuple((name.strip().lower(), value.strip()) for name, colon, value in pairs if colon)
+
+
+class Fetcher:
+    def __init__(
+        self,
+        settings: FetchSettings,
+        identity: IdentitySettings,
+        resolver: Resolver,
+        guard: AddressGuard,
+        clock: Clock,
+    ) -> None:
+        self._settings = settings
+        self._resolver = resolver
+        self._guard = guard
+        self._clock = clock
+        self.user_agent = user_agent(identity)
+        self._multi = pycurl.AsyncCurlMulti()
+        self._multi.setopt(pycurl.M_MAXCONNECTS, max(_IDLE_CONNECTIONS, 2 * settings.concurrency))
+        self._free: list[Transfer] = []
+        self.in_flight = 0
+
+    async def close(self) -> None:
+        await self._multi.aclose()
+        for transfer in self._free:
+            transfer.curl.close()
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        etag: str = "",
+        last_modified: str = "",
+        wanted: Callable[[int, str], bool] = lambda status, content_type: True,
+    ) -> Exchange | Failed:
+        """`wanted(status, content_type)` is asked before the first byte of a body is kept."""
+        match = _SPLIT.match(url)
+        if match is None:
+            return Failed(kind=FailureKind.BAD_REDIRECT, detail="not a URL that can be dialled")
+        scheme, name, port, target = match.groups()
+        answer = await self._resolver.resolve(name, int(port) if port else _DEFAULT_PORTS[scheme])
+        if not isinstance(answer, Answer):
+            return Failed(kind=answer.kind, detail=answer.detail)
+        addresses, refusal = self._allowed(answer)
+        if not addresses:
+            return Failed(kind=FailureKind.ADDRESS_REFUSED, detail=refusal)
+        headers = _conditions(etag, last_modified)
+        request = self._request_block(name, port, target, headers)
+        result: Exchange | Failed = Failed(kind=FailureKind.CONNECT_REFUSED)
+        for address in addresses:
+            result = await self._transfer(url, request, headers, address, answer.port, wanted)
+            if not (isinstance(result, Failed) and result.kind in _TRY_NEXT_ADDRESS):
+                break
+        return result
+
+    def _allowed(self, answer: Answer) -> tuple[list[str], str]:
+        if answer.pinned:
+            return list(answer.addresses), ""
+        reasons = {address: self._guard.refusal(address) for address in answer.addresses}
+        allowed = [address for address, reason in reasons.items() if reason is None]
+        return allowed[:2], "; ".join(reason for reason in reasons.values() if reason)
+
+    def _request_block(self, name: str, port: str | None, target: str, headers: list[str]) -> bytes:
+        """The request as libcurl writes it for HTTP/1.1; a test compares it with what a server received."""
+        host = f"{name}:{port}" if port else name
+        lines = [
+            f"GET {target} HTTP/1.1",
+            f"Host: {host}",
+            f"User-Agent: {self.user_agent}",
+            *headers,
+        ]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
+
+    async def _transfer(
+        self,
+        url: str,
+        request: bytes,
+        headers: list[str],
+        address: str,
+        port: int,
+        wanted: Callable[[int, str], bool],
+    ) -> Exchange | Failed:
+        transfer = self._free.pop() if self._free else self._new_transfer()
+        curl = transfer.curl
+        transfer.begin(wanted)
+        curl.setopt(pycurl.URL, url)
+        dialled = f"[{address}]" if ":" in address else address
+        curl.setopt(pycurl.CONNECT_TO, [f"::{dialled}:{port}"])
+        curl.setopt(pycurl.HTTPHEADER, headers)
+        self.in_flight += 1
+        try:
+            error = await self._perform(transfer)
+        except asyncio.CancelledError:
+            curl.close()
+            raise
+        finally:
+            self.in_flight -= 1
+        ended_at = self._clock.now()
+        result = self._conclude(transfer, error, url, request, address, ended_at)
+        self._free.append(transfer)
+        return result
+
+    async def _perform(self, transfer: Transfer) -> pycurl.error | None:
+        loop = asyncio.get_running_loop()
+        future = self._multi.add_handle(transfer.curl)
+        patience = self._settings.connect_timeout + self._settings.first_byte_timeout
+        timer = loop.call_later(patience, self._give_up_waiting, transfer, future)
+        try:
+            await future
+        except pycurl.error as error:
+            return error
+        except asyncio.CancelledError:
+            if transfer.stopped is FailureKind.FIRST_BYTE_TIMEOUT:
+                return pycurl.error(pycurl.E_OPERATION_TIMEDOUT, "no response")
+            raise
+        finally:
+            timer.cancel()
+        return None
+
+    def _give_up_waiting(self, transfer: Transfer, future: asyncio.Future[pycurl.Curl]) -> None:
+        if not transfer.lines and not future.done():
+            transfer.stopped = FailureKind.FIRST_BYTE_TIMEOUT
+            future.cancel()
+
+    def _conclude(
+        self,
+        transfer: Transfer,
+        error: pycurl.error | None,
+        url: str,
+        request: bytes,
+        address: str,
+        ended_at: float,
+    ) -> Exchange | Failed:
+        curl = transfer.curl
+        status: int = curl.getinfo(pycurl.RESPONSE_CODE)
+        if transfer.stopped is FailureKind.TYPE_UNWANTED:
+            content_type = next((v for k, v in transfer.headers() if k == "content-type"), "")
+            return Failed(kind=transfer.stopped, detail=content_type[:200], status=status)
+        if error is not None and not transfer.truncated:
+            return Failed(kind=self._kind_of(transfer, error), detail=str(error.args[-1])[:300], status=status)
+        total, sent = curl.getinfo(pycurl.TOTAL_TIME_T), curl.getinfo(pycurl.POSTTRANSFER_TIME_T)
+        return Exchange(
+            url=url,
+            request=request,
+            head=b"".join(transfer.lines),
+            status=status,
+            headers=transfer.headers(),
+            body=b"".join(transfer.chunks),
+            truncated=transfer.truncated,
+            address=address,
+            # Counted back from the end, which we see late if at all: so never before the true moment.
+            sent_at=ended_at - (total - sent) / 1e6 if sent else ended_at,
+            ended_at=ended_at,
+            first_byte_ms=curl.getinfo(pycurl.STARTTRANSFER_TIME_T) / 1000,
+            reused_connection=curl.getinfo(pycurl.NUM_CONNECTS) == 0,
+        )
+
+    def _kind_of(self, transfer: Transfer, error: pycurl.error) -> FailureKind:
+        if transfer.stopped is not None:
+            return transfer.stopped
+        code = error.args[0]
+        if code == pycurl.E_OPERATION_TIMEDOUT:
+            if not transfer.curl.getinfo(pycurl.PRETRANSFER_TIME_T):
+                return FailureKind.CONNECT_TIMEOUT
+            return FailureKind.STALLED if "slow" in str(error.args[-1]) else FailureKind.TOTAL_TIMEOUT
+        return _CODES.get(code, FailureKind.PROTOCOL)
+
+    def _new_transfer(self) -> Transfer:
+        limits = self._settings
+        transfer = Transfer(limits)
+        curl = transfer.curl
+        curl.setopt(pycurl.NOSIGNAL, 1)
+        curl.setopt(pycurl.FOLLOWLOCATION, 0)
+        curl.setopt(pycurl.PROXY, "")
+        curl.setopt(pycurl.PATH_AS_IS, 1)
+        curl.setopt(pycurl.HTTP_CONTENT_DECODING, 0)
+        curl.setopt(pycurl.USERAGENT, self.user_agent)
+        curl.setopt(pycurl.BUFFERSIZE, _READ_BUFFER)
+        curl.setopt(pycurl.CONNECTTIMEOUT_MS, int(limits.connect_timeout * 1000))
+        curl.setopt(pycurl.TIMEOUT_MS, int(limits.total_timeout * 1000))
+        curl.setopt(pycurl.LOW_SPEED_LIMIT, limits.stall_rate)
+        curl.setopt(pycurl.LOW_SPEED_TIME, max(1, round(limits.stall_timeout)))
+        curl.setopt(pycurl.CAINFO, certifi.where())
+        curl.setopt(pycurl.SSL_VERIFYPEER, int(limits.verify_tls))
+        curl.setopt(pycurl.SSL_VERIFYHOST, 2 if limits.verify_tls else 0)
+        curl.setopt(pycurl.HEADERFUNCTION, transfer.on_header)
+        curl.setopt(pycurl.WRITEFUNCTION, transfer.on_body)
+        return transfer
+
+
+def user_agent(identity: IdentitySettings) -> str:
+    contact = f" (+{identity.contact})" if identity.contact else ""
+    return f"{identity.product}/{__version__}{contact}"
+
+
+def _conditions(etag: str, last_modified: str) -> list[str]:
+    headers = [_ACCEPT, _ACCEPT_ENCODING]
+    if etag:
+        headers.append(f"If-None-Match: {etag}")
+    if last_modified:
+        headers.append(f"If-Modified-Since: {last_modified}")
+    return headers
