@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from skitter.errors import UsageError
-from skitter.fetch.resolver import Answer, Override, Resolver, Unresolved, parse_override
+from skitter.fetch.resolver import MAX_ADDRESSES, Answer, Override, Resolver, Unresolved, parse_override
 from skitter.model import FailureKind
 from skitter.settings import FetchSettings
 
@@ -394,6 +394,17 @@ def test_what_cannot_be_a_name_is_not_found(name: str) -> None:
             assert isinstance(found, Unresolved)
             assert found.kind == FailureKind.DNS_NOT_FOUND
             assert not each.server.asked
+
+    run(promise)
+
+
+def test_an_answer_of_very_many_addresses_is_cut() -> None:
+    async def promise() -> None:
+        async with bench() as each:
+            each.server.add("many.test", 60, "2001:db8::1", *(f"192.0.2.{number}" for number in range(1, 21)))
+            found = await each.resolver.resolve("many.test", 80)
+            assert isinstance(found, Answer)
+            assert found.addresses == tuple(f"192.0.2.{number}" for number in range(1, MAX_ADDRESSES + 1))
 
     run(promise)
 

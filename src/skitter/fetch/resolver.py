@@ -29,7 +29,8 @@ NOT_FOUND_TTL = 30.0
 FAILURE_TTL = 5.0
 TRY_TIMEOUT = 5.0
 TRIES = 2
-MAX_PENDING = 500
+MAX_PENDING = 256
+MAX_ADDRESSES = 16
 # RFC 1035, 2.3.4 for the lengths. c-ares takes a C string, so a NUL must not get there.
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _NO_SORT = 0x80  # ARES_AI_NOSORT, unnamed in pycares: sorting opens a socket for every address
@@ -89,6 +90,8 @@ def _bad_override(text: str, why: str) -> UsageError:
 
 def _literal(host: str) -> str | None:
     """The address that a host part spells out, IPv6 in brackets; None for a name."""
+    if not host or host[-1] not in "]0123456789":  # spares a name 8 us of being refused by `ipaddress`
+        return None
     bracketed = host.startswith("[") and host.endswith("]")
     try:
         address = ip_address(host[1:-1] if bracketed else host)
@@ -188,7 +191,7 @@ class Resolver:
             return Answer(LOOPBACK, port)
         found = self._cached(host)
         if found is None:
-            found = await self._join(host)
+            found = await self._join(host) if _NAME.fullmatch(host) else self._impossible(host)
         return found if isinstance(found, Unresolved) else Answer(found, port)
 
     async def close(self) -> None:
@@ -200,6 +203,11 @@ class Resolver:
         self._channel, self._retired = None, []
         for channel in channels:
             await channel.close()
+
+    def _impossible(self, host: str) -> Unresolved:
+        # Not cached: the cache is bounded in names, and this one may be of any length.
+        self.failures += 1
+        return Unresolved(FailureKind.DNS_NOT_FOUND, f"{host[:100]!r} cannot be a host name")
 
     def _override(self, host: str, port: int) -> Override | None:
         keys = ((host, port), (host, None), ("*", port), ("*", None))
@@ -247,8 +255,6 @@ class Resolver:
         return found
 
     async def _ask(self, host: str) -> tuple[_Found, float]:
-        if not _NAME.fullmatch(host):
-            return _not_found(f"{host[:100]!r} cannot be a host name")
         async with self._slots:
             try:
                 # c-ares doubles its timeout from try to try; this keeps the sum to what was promised.
@@ -299,7 +305,7 @@ def _addresses(host: str, result: pycares.AddrInfoResult) -> tuple[_Found, float
         return _not_found(f"{host}: no addresses")
     ttl = min([node.ttl for node in result.nodes] + [cname.ttl for cname in result.cnames])
     # Stable: within a family the order stays as the server gave it, it may be spreading load.
-    return tuple(sorted(addresses, key=_is_v6)), min(max(ttl, MIN_TTL), MAX_TTL)
+    return tuple(sorted(addresses, key=_is_v6)[:MAX_ADDRESSES]), min(max(ttl, MIN_TTL), MAX_TTL)
 
 
 def _is_v6(address: str) -> bool:
