@@ -62,7 +62,7 @@ _SPECIAL: tuple[tuple[str, str], ...] = (
 
 
 def _networks(version: int) -> tuple[tuple[int, int, str], ...]:
-    """(mask, bits under the mask, reason): a test of plain ints, 0.1 us where `in` a network takes 0.5."""
+    """(mask, bits under the mask, reason): comparing plain ints takes 0.07 us, `in` a network 0.24."""
     networks = [(ip_network(text), kind) for text, kind in _SPECIAL]
     return tuple(
         (int(network.netmask), int(network.network_address), kind)
