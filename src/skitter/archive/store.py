@@ -100,8 +100,8 @@ class Archive:
     ) -> Archived:
         """Store one exchange; with `original`, as a revisit that points at that copy instead of a body.
 
-        A revisit's `Copy.fetched_at` is the `sent_at` of the exchange that was stored. 120 us for 36 KB of
-        HTML, of which 70 compress it and 23 digest the block.
+        `original.fetched_at` is the `sent_at` of the exchange that was stored then. 36 KB of HTML take 155 us:
+        60 to compress, 25 to digest the block, 16 to write, 16 for the request record, 11 for the index line.
         """
         try:
             segment = self._writable()

@@ -8,6 +8,7 @@ because a line under any other key is a page that nobody finds.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 _PARTS = re.compile(
@@ -48,6 +49,8 @@ def surt(url: str) -> str:
     return f"{where}){_path(path)}{_query(query) if query else ''}"
 
 
+# A lease brings several pages of one host in a row.
+@lru_cache(maxsize=1024)
 def _reversed_host(host: str) -> str:
     host = _plain(host.strip("[]")).lower().replace("..", ".").strip(".")
     host = _WWW.sub("", host, count=1) if host.startswith("www") else host

@@ -6,10 +6,12 @@ is committed. A field value can never break out of its line: URLs and types come
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha256
 
 from isal import isal_zlib
@@ -42,13 +44,19 @@ def record_ids() -> Iterator[str]:
 
 def warc_date(at: float) -> str:
     """WARC 1.1, 5.4: UTC with a fraction; microseconds tell apart the fetches of one second."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")[:26] + "Z"
+    second = math.floor(at)
+    return f"{_to_the_second(second)}.{int((at - second) * 1e6):06d}Z"
+
+
+@lru_cache(maxsize=64)
+def _to_the_second(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()[:19]
 
 
 def digest_field(digest: bytes) -> str:
     """Base32 with its padding: the one spelling of SHA-256 that every validator we know verifies.
 
-    Three of these an exchange: 2.4 us by two letters at a time, 4.5 us with `base64.b32encode`.
+    Two of these an exchange: 2.9 us by two letters at a time, 4.6 us with `base64.b32encode`.
     """
     number = int.from_bytes(digest, "big") << 4
     return "sha256:" + "".join([_LETTER_PAIRS[number >> shift & 1023] for shift in _SHIFTS]) + "===="
@@ -78,22 +86,23 @@ def warcinfo(record_id: str, date: str, segment: str, about: Mapping[str, str], 
     fields = {**fields, **{name: value for name, value in about.items() if name not in fields}}
     block = "".join(f"{_line(name)}: {_line(value)}\r\n" for name, value in fields.items() if value)
     extra = f"WARC-Filename: {segment}\r\nContent-Type: application/warc-fields\r\n"
-    return _member("warcinfo", record_id, date, extra, block.encode("utf-8", "replace"), b"", level)
+    return _digested("warcinfo", record_id, date, extra, block.encode("utf-8", "replace"), b"", level)
 
 
 def request_record(exchange: Exchange, record_id: str, date: str, common: str, level: int) -> bytes:
+    # No digest, as in Common Crawl's files: it would cost 8 us to guard bytes that gzip's CRC guards already.
     extra = f"{common}Content-Type: application/http; msgtype=request\r\n"
     return _member("request", record_id, date, extra, request_head(exchange.request), b"", level)
 
 
 def response_record(exchange: Exchange, record_id: str, date: str, extra: str, level: int) -> bytes:
     head = response_head(exchange.head, exchange.status, len(exchange.body))
-    return _member("response", record_id, date, extra, head, exchange.body, level)
+    return _digested("response", record_id, date, extra, head, exchange.body, level)
 
 
 def revisit_record(exchange: Exchange, record_id: str, date: str, extra: str, level: int) -> bytes:
     head = response_head(exchange.head, exchange.status, len(exchange.body))
-    return _member("revisit", record_id, date, extra, head, b"", level)
+    return _digested("revisit", record_id, date, extra, head, b"", level)
 
 
 def common_fields(exchange: Exchange, uri: str, info_id: str) -> str:
@@ -128,13 +137,18 @@ def revisit_fields(original: Copy, status: int) -> str:
     )
 
 
-def _member(kind: str, record_id: str, date: str, extra: str, head: bytes, body: bytes, level: int) -> bytes:
-    # 36 KB of HTML at level 1: 70 us to compress, 23 us for the block digest (SHA-NI), 2 us to join.
+def _digested(
+    kind: str, record_id: str, date: str, extra: str, head: bytes, body: bytes, level: int
+) -> bytes:
     block = sha256(head)
     block.update(body)
+    extra = f"{extra}WARC-Block-Digest: {digest_field(block.digest())}\r\n"
+    return _member(kind, record_id, date, extra, head, body, level)
+
+
+def _member(kind: str, record_id: str, date: str, extra: str, head: bytes, body: bytes, level: int) -> bytes:
     fields = (
         f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {date}\r\n{extra}"
-        f"WARC-Block-Digest: {digest_field(block.digest())}\r\n"
         f"Content-Length: {len(head) + len(body)}\r\n\r\n"
     )
     record = b"".join((fields.encode("utf-8", "replace"), head, body, b"\r\n\r\n"))
