@@ -1,0 +1,160 @@
+"""The bytes of WARC 1.1 records, one gzip member each.
+
+Between an exchange and a segment. Pure but for the random record ids. Knows nothing of files, offsets or what
+is committed. A field value can never break out of its line: URLs and types come from strangers.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import sha256
+
+from isal import isal_zlib
+
+from skitter import __version__
+from skitter.archive.heads import request_head, response_head
+from skitter.model import Copy, Exchange
+
+_GZIP = 31
+_PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
+_SPECIFICATION = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+_PROTOCOLS = {"1.0": "http/1.0", "1.1": "http/1.1", "2": "h2", "2.0": "h2", "3": "h3", "3.0": "h3"}
+_MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
+_UNSAFE_IN_URI = re.compile(r"[^\x21-\x7e]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_LETTER_PAIRS = tuple(first + second for first in _BASE32 for second in _BASE32)
+_SHIFTS = tuple(range(250, -1, -10))
+_VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
+
+
+def record_ids() -> Iterator[str]:
+    """Random (version 4) UUIDs as URNs; 0.5 us each from a pool, 3.2 us from `uuid.uuid4`."""
+    while True:
+        pool = os.urandom(16 * 256).hex()
+        for at in range(0, len(pool), 32):
+            h = pool[at : at + 32]
+            yield f"urn:uuid:{h[:8]}-{h[8:12]}-4{h[13:16]}-{_VARIANT[h[16]]}{h[17:20]}-{h[20:]}"
+
+
+def warc_date(at: float) -> str:
+    """WARC 1.1, 5.4: UTC with a fraction; microseconds tell apart the fetches of one second."""
+    second = math.floor(at)
+    return f"{_to_the_second(second)}.{int((at - second) * 1e6):06d}Z"
+
+
+@lru_cache(maxsize=64)
+def _to_the_second(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()[:19]
+
+
+def digest_field(digest: bytes) -> str:
+    """Base32 with its padding: the one spelling of SHA-256 that every validator we know verifies.
+
+    Two of these an exchange: 2.9 us by two letters at a time, 4.6 us with `base64.b32encode`.
+    """
+    number = int.from_bytes(digest, "big") << 4
+    return "sha256:" + "".join([_LETTER_PAIRS[number >> shift & 1023] for shift in _SHIFTS]) + "===="
+
+
+def target_uri(url: str) -> str:
+    if _UNSAFE_IN_URI.search(url) is None:
+        return url
+    return _UNSAFE_IN_URI.sub(
+        lambda bad: "".join(f"%{b:02X}" for b in bad[0].encode("utf-8", "replace")), url
+    )
+
+
+def media_type_of(content_type: str) -> str:
+    """The type of a Content-Type value, without parameters; empty when it is none."""
+    found = _MEDIA_TYPE.match(content_type.strip())
+    return found[0] if found else ""
+
+
+def warcinfo(record_id: str, date: str, segment: str, about: Mapping[str, str], level: int) -> bytes:
+    fields = {
+        "software": f"skitter/{__version__}",
+        "format": "WARC File Format 1.1",
+        "conformsTo": _SPECIFICATION,
+        "robots": "obey",
+    }
+    fields = {**fields, **{name: value for name, value in about.items() if name not in fields}}
+    block = "".join(f"{_line(name)}: {_line(value)}\r\n" for name, value in fields.items() if value)
+    extra = f"WARC-Filename: {segment}\r\nContent-Type: application/warc-fields\r\n"
+    return _digested("warcinfo", record_id, date, extra, block.encode("utf-8", "replace"), b"", level)
+
+
+def request_record(exchange: Exchange, record_id: str, date: str, common: str, level: int) -> bytes:
+    # No digest, as in Common Crawl's files: it would cost 8 us to guard bytes that gzip's CRC guards already.
+    extra = f"{common}Content-Type: application/http; msgtype=request\r\n"
+    return _member("request", record_id, date, extra, request_head(exchange.request), b"", level)
+
+
+def response_record(exchange: Exchange, record_id: str, date: str, extra: str, level: int) -> bytes:
+    head = response_head(exchange.head, exchange.status, len(exchange.body))
+    return _digested("response", record_id, date, extra, head, exchange.body, level)
+
+
+def revisit_record(exchange: Exchange, record_id: str, date: str, extra: str, level: int) -> bytes:
+    head = response_head(exchange.head, exchange.status, len(exchange.body))
+    return _digested("revisit", record_id, date, extra, head, b"", level)
+
+
+def common_fields(exchange: Exchange, uri: str, info_id: str) -> str:
+    """What the request and the response record of one exchange both say."""
+    address = f"WARC-IP-Address: {exchange.address}\r\n" if exchange.address else ""
+    return f"WARC-Target-URI: {uri}\r\n{address}WARC-Warcinfo-ID: <{info_id}>\r\n"
+
+
+def response_fields(exchange: Exchange, common: str, digest: str, media_type: str, request_id: str) -> str:
+    protocol = _PROTOCOLS.get(exchange.http_version)
+    return "".join(
+        (
+            common,
+            f"WARC-Concurrent-To: <{request_id}>\r\n" if request_id else "",
+            f"WARC-Protocol: {protocol}\r\n" if protocol else "",
+            f"WARC-Payload-Digest: {digest}\r\n" if digest else "",
+            f"WARC-Identified-Payload-Type: {media_type}\r\n" if media_type else "",
+            "WARC-Truncated: length\r\n" if exchange.truncated else "",
+            "Content-Type: application/http; msgtype=response\r\n",
+        )
+    )
+
+
+def revisit_fields(original: Copy, status: int) -> str:
+    """WARC 1.1, 6.7: which profile, and the copy that a reader takes the payload from."""
+    profile = "server-not-modified" if status == 304 else "identical-payload-digest"
+    return (
+        f"WARC-Profile: {_PROFILES}{profile}\r\n"
+        f"WARC-Refers-To: <{_line(original.record_id).strip('<>')}>\r\n"
+        f"WARC-Refers-To-Target-URI: {target_uri(original.url)}\r\n"
+        f"WARC-Refers-To-Date: {warc_date(original.fetched_at)}\r\n"
+    )
+
+
+def _digested(
+    kind: str, record_id: str, date: str, extra: str, head: bytes, body: bytes, level: int
+) -> bytes:
+    block = sha256(head)
+    block.update(body)
+    extra = f"{extra}WARC-Block-Digest: {digest_field(block.digest())}\r\n"
+    return _member(kind, record_id, date, extra, head, body, level)
+
+
+def _member(kind: str, record_id: str, date: str, extra: str, head: bytes, body: bytes, level: int) -> bytes:
+    fields = (
+        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {date}\r\n{extra}"
+        f"Content-Length: {len(head) + len(body)}\r\n\r\n"
+    )
+    record = b"".join((fields.encode("utf-8", "replace"), head, body, b"\r\n\r\n"))
+    compressed: bytes = isal_zlib.compress(record, level, _GZIP)
+    return compressed
+
+
+def _line(text: str) -> str:
+    return _CONTROL.sub(" ", text)
