@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 import brotlicffi  # type: ignore[import-untyped]
 import msgspec
@@ -18,11 +18,13 @@ from isal import isal_zlib
 # Not `brotli`: another distribution (brotlipy, which pywb pulls in) installs a package of that name, which
 # shadows the real one and has no output limit.
 
-_BROKEN: tuple[type[Exception], ...] = (isal_zlib.IsalError, brotlicffi.error)
+# isal's stub has an instance where the module has the class.
+_BROKEN = (cast("type[Exception]", isal_zlib.error), cast("type[Exception]", brotlicffi.error))
 ACCEPT_ENCODING = "gzip, deflate, br"
 _MOST_LAYERS = 3
 _IN_STEP = 16_384
 _OUT_STEP = 65_536
+_FINE_STEP = 1024  # brotlicffi clears a buffer of this size at every call
 _MOST_MEMBERS = 1000  # 10 MB can hold half a million empty ones; block gzip of 20 MB has 320
 # A short page of blanks may compress 100,000 fold with br; only what is also large is suspicious.
 _ALWAYS_ALLOWED = 1_048_576
@@ -150,7 +152,7 @@ def _retrace(decoder: _Decoder, body: bytes, start: int, fault: int, room: int) 
     at = fault
     try:
         while at < len(body) and not decoder.finished and len(output) <= room:
-            _pull(decoder, body[at : at + 1], output, room)
+            _pull(decoder, body[at : at + 1], output, room, _FINE_STEP)
             at += 1
     except _BROKEN:
         return _Drained(bytes(output[:room]), failed=True)
@@ -161,9 +163,9 @@ def _drained(decoder: _Decoder, output: bytearray, room: int, used: int) -> _Dra
     return _Drained(bytes(output[:room]), finished=decoder.finished, full=len(output) > room, used=used)
 
 
-def _pull(decoder: _Decoder, data: bytes, output: bytearray, room: int) -> None:
+def _pull(decoder: _Decoder, data: bytes, output: bytearray, room: int, step: int = _OUT_STEP) -> None:
     """All output that this input gives, up to one byte more than there is room for."""
-    while (most := min(_OUT_STEP, room + 1 - len(output))) > 0:
+    while (most := min(step, room + 1 - len(output))) > 0:
         piece = decoder.pull(data, most)
         output += piece
         if len(piece) < most or decoder.finished:

@@ -42,6 +42,25 @@ def without_fragment(href: str) -> str:
     return bare + "%20" * (len(href) - len(bare)) if bare else ""
 
 
+def in_charset(href: str, charset: str) -> str:
+    """With its query percent-encoded in the document's charset, as the URL standard (4.4, "query state") asks
+    of documents that are not Unicode. A path is always UTF-8 and is left to whoever resolves."""
+    head, mark, query = href.partition("?")
+    if query.isascii():
+        return href
+    return head + mark + "".join(c if c < "\x80" else _percent_encoded(c, charset) for c in query)
+
+
+def _percent_encoded(character: str, charset: str) -> str:
+    try:
+        coded = character.encode(charset)
+    except UnicodeEncodeError:
+        return f"%26%23{ord(character)}%3B"
+    except LookupError:
+        coded = character.encode("utf-8", "replace")
+    return "".join(chr(b) if 0x21 <= b <= 0x7E and b not in b"\"#<>'%" else f"%{b:02X}" for b in coded)
+
+
 def parse_refresh(content: str) -> tuple[int, str] | None:
     """The seconds and the URL of a meta refresh (HTML 4.2.5.3); an empty URL means the page itself."""
     found = _REFRESH.match(content)

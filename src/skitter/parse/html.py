@@ -17,10 +17,10 @@ import turbohtml
 from turbohtml import Document, Element, Namespace, Text
 
 from skitter.model import Link
-from skitter.parse.charset import FALLBACK, decode, encoding_name, guess
+from skitter.parse.charset import FALLBACK, UTF_8, decode, encoding_name, guess
 from skitter.parse.content import PageContent, Source
 from skitter.parse.directives import Directives, read_directives
-from skitter.parse.href import clean_href, parse_refresh, without_fragment
+from skitter.parse.href import clean_href, in_charset, parse_refresh, without_fragment
 from skitter.parse.media import XHTML, is_wanted, parse_content_type
 
 _LONGEST_TITLE = 500
@@ -29,6 +29,7 @@ _LONGEST_LANGUAGE = 35
 # Anchors can nest through <object> or SVG, so reading each one's whole subtree is quadratic: 10,000 nested
 # ones in 10 MB would take half a minute. This many nodes hold the text of any honest anchor.
 _NODES_PER_ANCHOR = 64
+_UNICODE = frozenset((UTF_8, "UTF-16LE", "UTF-16BE", "replacement"))
 _FOLLOWED_RELS = frozenset(("next", "prev", "alternate", "canonical"))
 # XML closes these with a slash; an HTML parser does not, and would take the rest of the page for a script.
 _CLOSED_WITH_SLASH = re.compile(
@@ -46,12 +47,12 @@ class HtmlReader:
             media_type=source.media_type,
             base=base,
             title=_title(document),
-            links=_links(document, refresh, source.max_links),
-            canonical=_resolved(base, _canonical(document)),
+            links=_links(document, refresh, source.max_links, charset),
+            canonical=_resolved(base, _canonical(document), charset),
             language=_language(document),
             directives=_directives(document, source),
             charset=charset,
-            refresh=_resolved(base, refresh),
+            refresh=_resolved(base, refresh, charset),
             text=document.to_text() if source.with_text else "",
         )
 
@@ -86,8 +87,10 @@ def _join(base: str, href: str) -> str:
         return ""
 
 
-def _resolved(base: str, href: str) -> str:
-    return _join(base, href) if href else ""
+def _resolved(base: str, href: str, charset: str) -> str:
+    if not href:
+        return ""
+    return _join(base, href if charset in _UNICODE else in_charset(href, charset))
 
 
 def _title(document: Document) -> str:
@@ -137,7 +140,7 @@ def _tokens(rel: str | None) -> list[str]:
     return rel.lower().split() if rel else []
 
 
-def _links(document: Document, refresh: str, limit: int) -> tuple[Link, ...]:
+def _links(document: Document, refresh: str, limit: int, charset: str) -> tuple[Link, ...]:
     """Distinct hrefs, at most `limit`: of head links, then anchors, areas, frames and the refresh, each in
     the page's order. The first text is kept; an occurrence that may be followed wins over a nofollow."""
     found: dict[str, Link] = {}
@@ -149,7 +152,11 @@ def _links(document: Document, refresh: str, limit: int) -> tuple[Link, ...]:
                 _add(found, Link(href, "", element.attr("rel") or "", tag), limit)
     if refresh:
         _add(found, Link(refresh, "", "", "refresh"), limit)
-    return tuple(found.values())
+    if charset in _UNICODE:
+        return tuple(found.values())
+    return tuple(
+        Link(in_charset(link.href, charset), link.text, link.rel, link.tag) for link in found.values()
+    )
 
 
 def _add_head_links(document: Document, found: dict[str, Link], limit: int) -> None:
