@@ -58,12 +58,14 @@ def test_junk_after_the_stream_is_ignored(coding: str, junk: bytes) -> None:
 @pytest.mark.parametrize("coding", CODERS)
 def test_a_cut_stream_gives_its_beginning(coding: str) -> None:
     coded = CODERS[coding](PAGE)
+    longest = 0
     for cut in (1, 5, 11, len(coded) // 2, len(coded) - 20):
         result = decode_body(coded[:cut], coding, limit=LIMIT)
         assert isinstance(result, Decoded)
         assert PAGE.startswith(result.body)
         assert not result.complete
-    assert len(result.body) > len(PAGE) // 2
+        longest = max(longest, len(result.body))
+    assert longest > len(PAGE) // 2
 
 
 @pytest.mark.parametrize("coding", CODERS)

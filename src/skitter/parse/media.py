@@ -76,7 +76,7 @@ def _extract(value: str) -> MediaType:
     return found
 
 
-# A crawl sees the same few values over and over: 0.1 us from the cache, 4 us parsed.
+# A crawl sees the same few values over and over: 0.2 us from the cache, 5 to 10 parsed.
 _extract_cached = lru_cache(maxsize=1024)(_extract)
 
 
@@ -149,6 +149,7 @@ _SIGNATURES = (
     (b"wOF2", "font/woff2"),
     (b"\x00asm", "application/wasm"),
 )
+_MARKS = tuple(mark for mark, _ in _SIGNATURES)
 # What may stand before a root element: a mark, the XML declaration, comments, a doctype, processing
 # instructions. Bounded, so that a page of comments costs one pass over the bytes looked at.
 _ROOT = re.compile(
@@ -196,7 +197,9 @@ def _signature(start: bytes) -> str:
         return "image/webp"
     if start[4:8] == b"ftyp":
         return "video/mp4"
-    return next((essence for mark, essence in _SIGNATURES if start.startswith(mark)), "")
+    if not start.startswith(_MARKS):
+        return ""
+    return next(essence for mark, essence in _SIGNATURES if start.startswith(mark))
 
 
 def _root(start: bytes) -> bytes:
