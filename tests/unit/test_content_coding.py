@@ -29,7 +29,7 @@ def test_a_body_comes_out_as_it_went_in(coding: str) -> None:
 @pytest.mark.parametrize("coding", ["", "identity", " , Identity,"])
 def test_without_coding_the_body_is_itself(coding: str) -> None:
     assert decode_body(PAGE, coding, limit=LIMIT) == Decoded(PAGE)
-    assert decode_body(PAGE, coding, limit=10) == Decoded(PAGE[:10], truncated=True)
+    assert decode_body(PAGE, coding, limit=10) == Decoded(PAGE[:10], complete=False, truncated=True)
 
 
 def test_raw_deflate_is_understood_too() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from skitter.model import Link
+from skitter.parse.href import in_charset
 from skitter.parse.page import PageContent, read_page
 
 URL = "http://e.org/dir/page.html?q"
@@ -107,6 +108,14 @@ def test_a_query_is_encoded_in_the_charset_of_the_document() -> None:
     body = "<a href='/ж?q=ж&n=1'>x</a><a href='?c=&euro;'>y</a>".encode("koi8-r")
     page = read_page(body, url=URL, content_type="text/html; charset=koi8-r")
     assert [link.href for link in page.links] == ["/ж?q=%D6&n=1", "?c=%26%238364%3B"]
+
+
+def test_a_query_that_its_charset_cannot_hold_falls_back_to_references_or_utf_8() -> None:
+    assert in_charset("?ก", "windows-874") == "?%A1"
+    assert in_charset("?表", "Shift_JIS") == "?%95\\"
+    assert in_charset("?ж", "windows-1252") == "?%26%231078%3B"
+    assert in_charset("?ж", "x-user-defined") == "?%D0%B6"
+    assert in_charset("/ж", "windows-1252") == "/ж"
 
 
 def test_the_base_is_resolved_against_the_page() -> None:

@@ -101,7 +101,9 @@ def decode_body(
     if len(names) > _MOST_LAYERS:
         return Undecodable(f"{len(names)} codings stacked")
     room = min(limit, max(_ALWAYS_ALLOWED, len(body) * max_ratio))
-    result = Decoded(body[:limit], truncated=len(body) > limit) if not names else Decoded(body)
+    if not names:
+        return _as_it_came(body, limit)
+    result = Decoded(body)
     for name in reversed(names):
         undone = _undo(name, result.body, room)
         if isinstance(undone, Undecodable):
@@ -123,10 +125,15 @@ def _undo(name: str, body: bytes, room: int) -> Decoded | Undecodable:
         return Decoded(b"")
     drained = undo(body, room)
     if drained.failed and _looks_plain(body):
-        return Decoded(body[:room], truncated=len(body) > room, mislabelled=True)
+        return _as_it_came(body, room, mislabelled=True)
     if drained.failed and not drained.output:
         return Undecodable(f"broken {name}")
     return Decoded(drained.output, drained.finished and not drained.full, drained.full)
+
+
+def _as_it_came(body: bytes, room: int, *, mislabelled: bool = False) -> Decoded:
+    fits = len(body) <= room
+    return Decoded(body[:room], complete=fits, truncated=not fits, mislabelled=mislabelled)
 
 
 def _looks_plain(body: bytes) -> bool:

@@ -29,8 +29,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PageContent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a page says. Link hrefs are as the page states them, to be resolved against `base`; `base`,
-    `canonical` and `refresh` are absolute. `media_type` is the effective one, after sniffing."""
+    """What a page says. Link hrefs are as the page states them, to be resolved against `base`, and rels are
+    lower-case words; `base`, `canonical` and `refresh` are absolute. `media_type` is the effective one, after
+    sniffing."""
 
     media_type: str
     base: str

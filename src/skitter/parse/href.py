@@ -11,6 +11,8 @@ import re
 # URL standard 4.4: C0 controls and spaces at the ends, tabs and newlines anywhere, are not part of a URL.
 _EDGE = "".join(map(chr, range(0x21)))
 _INSIDE = {ord("\t"): None, ord("\n"): None, ord("\r"): None}
+# The WHATWG names that Python has no encoder for under the same name.
+_PYTHON_NAMES = {"ISO-8859-8-I": "iso-8859-8", "windows-874": "cp874", "x-mac-cyrillic": "mac-cyrillic"}
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _REFRESH = re.compile(
     r"[\t\n\f\r ]*(?:(?P<seconds>[0-9]+)|(?=\.))[0-9.]*(?:\Z|(?=[\t\n\f\r ;,]))"
@@ -53,7 +55,7 @@ def in_charset(href: str, charset: str) -> str:
 
 def _percent_encoded(character: str, charset: str) -> str:
     try:
-        coded = character.encode(charset)
+        coded = character.encode(_PYTHON_NAMES.get(charset, charset))
     except UnicodeEncodeError:
         return f"%26%23{ord(character)}%3B"
     except LookupError:

@@ -1,6 +1,6 @@
 """HTML and XHTML: title, links, base, canonical, language and robots directives of one document.
 
-The reader behind `read_page` for the types that most of a crawl consists of: 27 KB with 115 anchors take about
+The reader behind `read_page` for the types that most of a crawl consists of: 27 KB with 115 anchors take
 350 us, of which the parser, turbohtml, takes 170 (docs/adr/0005-html-parser.md). It answers what elements
 there are of one tag from an index, in under 1 us, which is why each kind is asked for by itself.
 Nothing here may cost more than linear time on a hostile tree.
@@ -149,7 +149,7 @@ def _links(document: Document, refresh: str, limit: int, charset: str) -> tuple[
     for tag, attribute in (("area", "href"), ("iframe", "src"), ("frame", "src")):
         for element in document.find_all(tag):
             if href := clean_href(element.attr(attribute) or ""):
-                _add(found, Link(href, "", element.attr("rel") or "", tag), limit)
+                _add(found, Link(href, "", " ".join(_tokens(element.attr("rel"))), tag), limit)
     if refresh:
         _add(found, Link(refresh, "", "", "refresh"), limit)
     if charset in _UNICODE:
@@ -181,6 +181,8 @@ def _add_anchors(document: Document, found: dict[str, Link], limit: int) -> None
             continue
         href = clean_href(raw)
         rel = element.attr("rel") or ""
+        if rel:
+            rel = " ".join(_tokens(rel))
         if not rel or not _is_nofollow(rel):
             settled.add(raw)
         if not href:
@@ -203,7 +205,7 @@ def _add(found: dict[str, Link], link: Link, limit: int) -> None:
 
 
 def _is_nofollow(rel: str) -> bool:
-    return "nofollow" in _tokens(rel)
+    return "nofollow" in rel.split()
 
 
 def _anchor_text(element: Element) -> str:
