@@ -176,6 +176,8 @@ def _add_anchors(document: Document, found: dict[str, Link], limit: int) -> None
     for element in document.iter_elements("a"):
         raw = element.attr("href") or element.attr("xlink:href") or ""
         if "#" in raw:
+            if raw[0] == "#":
+                continue
             raw = without_fragment(raw)
         if raw in settled:
             continue
