@@ -1,0 +1,88 @@
+"""From bytes to text as browsers do it: the mark, the header, what the document declares, a guess.
+
+HTML is decoded by its parser, which prescans for `<meta>` as the standard says; this module names encodings
+for it (WHATWG labels, never Python's codec registry: `utf-7` and `zlib` are no charsets of the web), guesses
+where nothing is declared, and decodes what is not HTML. Decoding never fails; it replaces.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import turbohtml
+from turbohtml.detect import detect
+
+UTF_8 = "UTF-8"
+FALLBACK = "windows-1252"
+
+_LONGEST_LABEL = 40
+# Guessing reads this much: 10 MB of 0xFF took 1.4 s to guess about, 64 KB takes 10 ms.
+_GUESSED_FROM = 65_536
+_MARKS = ((b"\xef\xbb\xbf", UTF_8), (b"\xfe\xff", "UTF-16BE"), (b"\xff\xfe", "UTF-16LE"))
+_XML_DECLARATION = re.compile(rb"<\?xml[^>]{0,200}?\sencoding\s*=\s*[\"']([A-Za-z0-9._:-]{1,40})[\"']")
+
+
+@lru_cache(maxsize=512)
+def _lookup(label: str) -> str:
+    try:
+        return turbohtml.parse(b"", encoding=label).encoding or ""
+    except LookupError:
+        return ""
+
+
+def encoding_name(label: str) -> str:
+    """The WHATWG name of the encoding a label stands for; empty when it stands for none."""
+    label = label.strip("\t\n\f\r ")
+    if not label or len(label) > _LONGEST_LABEL or not label.isascii() or not label.isprintable():
+        return ""
+    return _lookup(label.lower())
+
+
+def guess(body: bytes) -> str:
+    """The likely encoding of a document that declares none; its first 64 KB decide."""
+    start = body[:_GUESSED_FROM]
+    if start.isascii():
+        return FALLBACK
+    if _is_utf_8(start, cut=len(body) > len(start)):
+        return UTF_8
+    found = detect(start).encoding or FALLBACK
+    return UTF_8 if found == "UTF-8-SIG" else found
+
+
+def _is_utf_8(start: bytes, *, cut: bool) -> bool:
+    try:
+        start.decode("utf-8")
+    except UnicodeDecodeError as wrong:
+        return cut and wrong.reason == "unexpected end of data"
+    return True
+
+
+def decode(body: bytes, header_charset: str = "") -> tuple[str, str]:
+    """The text of a body that is not HTML, and the name of the encoding it was read with."""
+    for mark, name in _MARKS:
+        if body.startswith(mark):
+            return _decoded(body[len(mark) :], name), name
+    name = encoding_name(header_charset) or _declared(body)
+    if name in ("", UTF_8):
+        # UTF-8 first: strict decoding of 27 KB takes 2.5 us, less than asking.
+        try:
+            return body.decode("utf-8"), UTF_8
+        except UnicodeDecodeError:
+            name = name or guess(body)
+    return _decoded(body, name), name
+
+
+def _declared(body: bytes) -> str:
+    """What the XML declaration says, if there is one. UTF-16 without a mark cannot have said it in ASCII."""
+    found = _XML_DECLARATION.match(body)
+    name = encoding_name(found[1].decode("ascii")) if found else ""
+    return UTF_8 if name.startswith("UTF-16") else name
+
+
+def _decoded(body: bytes, name: str) -> str:
+    if name == UTF_8:
+        return body.decode("utf-8", "replace")
+    # turbohtml registers the decoders of the Encoding Standard under these names; Python's own big5, gbk or
+    # koi8-u are other tables.
+    return body.decode(f"whatwg-{name.lower()}", "replace")

@@ -1,0 +1,49 @@
+"""What reading a page takes and gives: the values between `read_page` and the reader of each media type.
+
+Values only. A reader is one object per kind of document; it is pure, and hostile bytes must give it a dull
+result, never an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from skitter.model import Link
+from skitter.parse.directives import NONE_SAID, Directives
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A body after content coding, and what the response's headers said of it."""
+
+    body: bytes
+    url: str
+    media_type: str
+    charset: str = ""
+    robots_tags: Sequence[str] = ()
+    product: str = "skitter"
+    max_links: int = 10_000
+    with_text: bool = False
+
+
+class PageContent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a page says. Link hrefs are as the page states them, to be resolved against `base`, and rels are
+    lower-case words; `base`, `canonical` and `refresh` are absolute. `media_type` is the effective one, after
+    sniffing."""
+
+    media_type: str
+    base: str
+    title: str = ""
+    links: tuple[Link, ...] = ()
+    canonical: str = ""
+    language: str = ""
+    directives: Directives = NONE_SAID
+    charset: str = ""
+    refresh: str = ""
+    text: str = ""
+
+
+class Reader(Protocol):
+    def read(self, source: Source) -> PageContent: ...

@@ -1,0 +1,69 @@
+"""What a page asks of robots: `X-Robots-Tag` headers and `<meta name="robots">`, as one small value.
+
+Read with the page, obeyed by whoever follows its links. General directives and those for our own product
+add up, so the strictest wins; directives for other agents are not ours. Dates are recorded, not judged:
+nothing here knows the time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+_LONGEST_TEXT = 200
+_LONGEST_VALUE = 2000
+# A colon makes a piece either an agent's (`skitter: nofollow`) or one of these directives with a value.
+_WITH_VALUE = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
+_AGENT = re.compile(r"([^\s:,]+)\s*:\s*(.*)", re.DOTALL)
+
+
+class Directives(msgspec.Struct, frozen=True):
+    """`text` is all that applies to us, in the order it was said: what is recorded and explained."""
+
+    nofollow: bool = False
+    noindex: bool = False
+    text: str = ""
+
+
+NONE_SAID = Directives()
+
+
+def read_directives(
+    robots_tags: Iterable[str] = (), metas: Iterable[str] = (), *, product: str = "skitter"
+) -> Directives:
+    """`robots_tags` are header values; `metas` the contents of the meta elements that name robots or us."""
+    pieces: list[str] = []
+    for value in robots_tags:
+        pieces += _for_us(value[:_LONGEST_VALUE], product.lower())
+    for content in metas:
+        pieces += _split(content[:_LONGEST_VALUE])
+    if not pieces:
+        return NONE_SAID
+    # Words, since sites also write `noindex nofollow`; not those of a value: `max-image-preview: none`.
+    words = {word for piece in pieces if ":" not in piece for word in piece.split()}
+    return Directives(
+        nofollow=not words.isdisjoint(("nofollow", "none")),
+        noindex=not words.isdisjoint(("noindex", "none")),
+        text=", ".join(dict.fromkeys(pieces))[:_LONGEST_TEXT],
+    )
+
+
+def _split(value: str) -> list[str]:
+    return [collapsed for piece in value.lower().split(",") if (collapsed := " ".join(piece.split()))]
+
+
+def _for_us(value: str, product: str) -> list[str]:
+    """The pieces of one header value that are general or ours. An agent's name holds until the next one:
+    proxies join several lines into `other: noindex, skitter: nofollow`."""
+    ours = True
+    pieces: list[str] = []
+    for piece in _split(value):
+        named = _AGENT.fullmatch(piece)
+        if named and named[1] not in _WITH_VALUE:
+            ours = named[1].partition("/")[0] in (product, "*")
+            piece = named[2]
+        if ours and piece:
+            pieces.append(piece)
+    return pieces

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from skitter.parse.media import is_wanted, parse_content_type, sniff
+
+
+@pytest.mark.parametrize(
+    "essence",
+    [
+        "",
+        "text/html",
+        "application/xhtml+xml",
+        "text/plain",
+        "text/xml",
+        "application/xml",
+        "application/rss+xml",
+    ],
+)
+def test_documents_and_untyped_bodies_are_wanted(essence: str) -> None:
+    assert is_wanted(essence)
+
+
+@pytest.mark.parametrize(
+    "essence",
+    ["application/pdf", "application/octet-stream", "image/png", "image/svg+xml", "text/css", "font/woff"],
+)
+def test_what_is_not_read_is_not_wanted(essence: str) -> None:
+    assert not is_wanted(essence)
+
+
+def test_a_type_that_cannot_be_read_is_the_empty_type() -> None:
+    assert parse_content_type("nonsense").essence == ""
+    assert parse_content_type("").essence == ""
+    assert parse_content_type("text/html; charset=\xe9;;;=").essence == "text/html"
+
+
+def test_the_kelvin_sign_is_no_letter() -> None:
+    assert parse_content_type("text/plain;\u212a=x").parameters == ()
+
+
+@pytest.mark.parametrize("filler", ["\\", '"', ",", ';"', '\\"', "a=", " ", ';a="\\'])
+def test_a_hostile_header_costs_linear_time(filler: str) -> None:
+    value = "text/html;x=" + filler * (65_536 // len(filler))
+    begun = time.process_time()
+    parse_content_type(value)
+    assert time.process_time() - begun < 0.5
+
+
+@pytest.mark.parametrize(
+    ("declared", "body", "effective"),
+    [
+        ("", b"  <!doctype html><p>", "text/html"),
+        ("", b"<!-- a comment", "text/html"),
+        ("", b"<p>", "text/html"),
+        ("", b"<painting>", "text/plain"),
+        ("", b"<?xml version='1.0'?><x/>", "text/xml"),
+        ("", b"<?xml version='1.0'?><rss version='2.0'>", "application/rss+xml"),
+        ("", b"just words", "text/plain"),
+        ("", b"", "text/plain"),
+        ("", b"\x00\x01\x02", "application/octet-stream"),
+        ("", b"%PDF-1.7", "application/pdf"),
+        ("*/*", b"<html>", "text/html"),
+        ("text/plain", b"<html>is quoted here", "text/plain"),
+        ("text/plain", b"\xef\xbb\xbf\x00", "text/plain"),
+        ("text/plain", b"abc\x00def", "application/octet-stream"),
+        ("text/plain", b"\x1f\x8b\x08\x00", "application/x-gzip"),
+        ("text/html", b"%PDF-1.4 ...", "application/pdf"),
+        ("text/html", b"\x89PNG\r\n\x1a\n", "image/png"),
+        ("text/html", b"\x00 nul and more", "text/html"),
+        ("text/html", b"<?xml version='1.0'?><!-- x --><rss>", "application/rss+xml"),
+        ("text/html", b"<feed xmlns='http://www.w3.org/2005/Atom'>", "application/atom+xml"),
+        ("text/html", b"<!doctype html><rss>", "application/rss+xml"),
+        (
+            "text/xml",
+            b"<?xml version='1.0'?><!DOCTYPE html [<!ENTITY a 'b'>]><html xmlns=''>",
+            "application/xhtml+xml",
+        ),
+        ("application/xml", b"<feed>", "application/atom+xml"),
+        ("application/xml", b"<other>", "application/xml"),
+        ("application/json", b"<html>", "application/json"),
+    ],
+)
+def test_bytes_decide_where_the_label_is_missing_or_lies(declared: str, body: bytes, effective: str) -> None:
+    assert sniff(declared, body) == effective
