@@ -5,7 +5,7 @@ import time
 import tracemalloc
 import zlib
 
-import brotlicffi  # type: ignore[import-untyped]
+import brotlicffi
 import pytest
 
 from skitter.fetch.coding import Decoded, Undecodable, decode_body

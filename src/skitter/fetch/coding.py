@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Protocol, cast
 
-import brotlicffi  # type: ignore[import-untyped]
+import brotlicffi
 import msgspec
 from isal import isal_zlib
 

@@ -17,6 +17,7 @@ import pycurl
 
 from skitter import __version__
 from skitter.clock import Clock
+from skitter.fetch.coding import ACCEPT_ENCODING
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.resolver import Answer, Resolver
 from skitter.model import Exchange, Failed, FailureKind
@@ -25,7 +26,6 @@ from skitter.settings import FetchSettings, IdentitySettings
 _IDLE_CONNECTIONS = 1024
 _READ_BUFFER = 256 * 1024
 _ACCEPT = "Accept: text/html,application/xhtml+xml,text/plain;q=0.9,application/xml;q=0.8,*/*;q=0.1"
-_ACCEPT_ENCODING = "Accept-Encoding: gzip, deflate, br"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SPLIT = re.compile(r"(https?)://(\[[^\]]+\]|[^/:]+)(?::(\d+))?(/.*)", re.DOTALL)
 
@@ -198,10 +198,8 @@ class Fetcher:
         curl.setopt(pycurl.HTTPHEADER, headers)
         self.in_flight += 1
         try:
+            # When we are cancelled here the handle is still libcurl's: it is dropped, not reused.
             error = await self._perform(transfer)
-        except asyncio.CancelledError:
-            curl.close()
-            raise
         finally:
             self.in_flight -= 1
         ended_at = self._clock.now()
@@ -303,7 +301,7 @@ def user_agent(identity: IdentitySettings) -> str:
 
 
 def _conditions(etag: str, last_modified: str) -> list[str]:
-    headers = [_ACCEPT, _ACCEPT_ENCODING]
+    headers = [_ACCEPT, f"Accept-Encoding: {ACCEPT_ENCODING}"]
     if etag:
         headers.append(f"If-None-Match: {etag}")
     if last_modified:

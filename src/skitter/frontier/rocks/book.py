@@ -187,10 +187,17 @@ class Turn:
         self.now = now
         self.tally = book.tally
         self._batch = Batch(book.store)
-        self.put = self._batch.put
-        self.delete = self._batch.delete
         self._urls: dict[bytes, UrlRow] = {}
         self._touched: dict[bytes, HostRow] = {}
+        self._changed = False
+
+    def put(self, table: str, key: bytes, value: bytes) -> None:
+        self._changed = True
+        self._batch.put(table, key, value)
+
+    def delete(self, table: str, key: bytes) -> None:
+        self._changed = True
+        self._batch.delete(table, key)
 
     def __enter__(self) -> Self:
         return self
@@ -291,6 +298,8 @@ class Turn:
     # -- commit
 
     def _commit(self) -> None:
+        if not self._touched and not self._changed:
+            return
         try:
             for ident, row in self._touched.items():
                 self._follow(ident, row)

@@ -7,6 +7,7 @@ once, and their hosts rest for their delay from now, since a request may have be
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -170,7 +171,7 @@ class RocksFrontier:
         return self._views.dead_letters(limit, host)
 
     async def sync(self) -> None:
-        self._store.sync()
+        await asyncio.to_thread(self._store.sync)
 
     async def close(self) -> None:
         self._store.close()

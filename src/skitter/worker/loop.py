@@ -1,0 +1,292 @@
+"""The worker's loop: lease hosts, keep to their pace, bound what is in flight, settle in batches, drain.
+
+A lease is served by one coroutine (or as many as the operator allows in parallel for that host), which starts a
+request only when the host's delay has passed since the last one was sent and the last one has ended. Outcomes are
+settled together with the archive's marks on every pulse; a crash between pulses loses nothing but the effort.
+
+    running   leases are asked for, served and settled
+    draining  no new leases, no new requests; what is in flight ends, the rest is released
+    stopped   nothing in flight; outcomes settled, leases released
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Iterator
+
+from skitter.archive.store import Archive
+from skitter.clock import Clock
+from skitter.frontier.base import Frontier
+from skitter.model import Exchange, Failed, Host, HostLease, Outcome, Task, Token
+from skitter.schedule.retry import RULES
+from skitter.settings import Settings
+from skitter.telemetry import Ended
+from skitter.worker.report import Report
+from skitter.worker.step import Step
+
+# Outcomes wait at most this long for company; the price of a kill is a refetch of what waited.
+_PULSE = 0.05
+_SHORTEST_PULSE = 0.005
+_HOUSEKEEPING = 1.0
+# Hosts held at once: at one page per host and second this is also the most pages per second.
+_MOST_LEASES = 4096
+_RENEW_AT = 0.5
+
+
+class Pace:
+    """When the next request to a host may start: `delay` after the last one was sent."""
+
+    def __init__(self, lease: HostLease, clock: Clock) -> None:
+        self._clock = clock
+        self._delay = lease.delay
+        self._next = lease.not_before
+
+    def wait(self) -> float:
+        return self._next - self._clock.now()
+
+    def begin(self) -> None:
+        """A request starts now; when it was sent is known only when it has ended."""
+        self._next = self._clock.now() + self._delay
+
+    def sent(self, at: float) -> None:
+        self._next = max(self._next, at + self._delay)
+
+
+class Loop:
+    def __init__(
+        self,
+        frontier: Frontier,
+        archive: Archive,
+        step: Step,
+        clock: Clock,
+        settings: Settings,
+        report: Report,
+    ) -> None:
+        self._frontier = frontier
+        self._archive = archive
+        self._step = step
+        self._clock = clock
+        self._settings = settings
+        self._report = report
+        self._name = f"{socket.gethostname()}-{os.getpid()}"
+        self._slots = asyncio.Semaphore(settings.fetch.concurrency)
+        self._leases: dict[Token, tuple[HostLease, float]] = {}
+        self._serving: set[asyncio.Task[None]] = set()
+        self._sleepers: set[asyncio.Future[None]] = set()
+        self._outcomes: list[Outcome] = []
+        self._given_up: list[tuple[Host, Token]] = []
+        self._wake = asyncio.Event()
+        self._fault: BaseException | None = None
+        self._syncing: asyncio.Task[None] | None = None
+        self._synced_at = clock.now()
+        self.draining = False
+
+    async def run(self) -> Ended:
+        """Until nothing is left to do, the limit is reached, or `drain` was called."""
+        next_chores = 0.0
+        try:
+            while True:
+                now = self._clock.now()
+                if now >= next_chores:
+                    next_chores = now + _HOUSEKEEPING
+                    await self._chores(now)
+                self._sync_in_background(now)
+                await self._settle()
+                ended = await self._lease_more()
+                if ended is not None:
+                    return ended
+                await self._pause()
+        finally:
+            await self._stop()
+
+    def drain(self) -> None:
+        self.draining = True
+        for woken in tuple(self._sleepers):
+            _set(woken)
+        self._wake.set()
+
+    # -- the pulse
+
+    async def _pause(self) -> None:
+        """Until a lease ends or a pulse has passed; while others are served, leases that end wait for company."""
+        try:
+            await asyncio.wait_for(self._wake.wait(), _PULSE)
+        except TimeoutError:
+            return
+        self._wake.clear()
+        if self._serving:
+            await asyncio.sleep(_SHORTEST_PULSE)
+
+    async def _chores(self, now: float) -> None:
+        await self._frontier.promote(now)
+        await self._frontier.reap(now)
+        await self._renew(now)
+
+    def _sync_in_background(self, now: float) -> None:
+        """fsync takes tens of milliseconds; it must not hold up the hosts."""
+        if now - self._synced_at < self._settings.frontier.sync_interval:
+            return
+        if self._syncing is None or self._syncing.done():
+            self._synced_at = now
+            self._syncing = asyncio.get_running_loop().create_task(self._sync())
+
+    async def _sync(self) -> None:
+        # The archive first: a mark must not outlive the bytes it promises.
+        await asyncio.to_thread(self._archive.sync_later())
+        await self._frontier.sync()
+
+    async def _settle(self) -> None:
+        if self._fault is not None:
+            raise self._fault
+        if self._outcomes:
+            outcomes, self._outcomes = self._outcomes, []
+            marks = self._archive.marks()
+            settlements = await self._frontier.settle(outcomes, marks)
+            self._archive.committed()
+            self._step.committed()
+            self._report.settled(outcomes, settlements)
+        if self._given_up:
+            given_up, self._given_up = self._given_up, []
+            await self._frontier.release(given_up)
+
+    async def _lease_more(self) -> Ended | None:
+        if self.draining:
+            return None if self._serving else Ended.INTERRUPTED
+        capacity = _MOST_LEASES - len(self._leases)
+        if capacity > 0:
+            duration = self._settings.frontier.lease_duration
+            for lease in await self._frontier.lease(self._name, capacity, duration):
+                self._leases[lease.token] = (lease, lease.deadline)
+                self._spawn(lease)
+        busy = self._serving or self._outcomes or self._given_up
+        return None if busy else await self._end()
+
+    async def _end(self) -> Ended | None:
+        """Nothing is held: is anything still to come that is worth waiting for?"""
+        horizon = await self._frontier.horizon()
+        if horizon.limit_reached:
+            return Ended.LIMIT
+        if horizon.next_at is None:
+            return Ended.COMPLETE
+        wait = horizon.next_at - self._clock.now()
+        if wait > self._settings.crawl.linger:
+            return Ended.WAITING
+        self._report.waiting(horizon.next_at)
+        return None
+
+    async def _renew(self, now: float) -> None:
+        duration = self._settings.frontier.lease_duration
+        soon = [
+            lease for lease, deadline in self._leases.values() if deadline - now < duration * _RENEW_AT
+        ]
+        if not soon:
+            return
+        deadlines = await self._frontier.renew([(lease.host, lease.token) for lease in soon], duration)
+        for lease, deadline in zip(soon, deadlines, strict=True):
+            # a lease that is no longer ours keeps its old deadline and ends at it
+            if deadline is not None and lease.token in self._leases:
+                self._leases[lease.token] = (lease, deadline)
+
+    # -- one lease
+
+    def _spawn(self, lease: HostLease) -> None:
+        task = asyncio.get_running_loop().create_task(self._serve(lease))
+        self._serving.add(task)
+        task.add_done_callback(self._served)
+
+    def _served(self, task: asyncio.Task[None]) -> None:
+        self._serving.discard(task)
+        self._wake.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # our own fault (disk full, a bug): the loop stops with it at the next pulse
+            self._fault = self._fault or error
+
+    async def _serve(self, lease: HostLease) -> None:
+        pace = Pace(lease, self._clock)
+        todo = iter(lease.tasks)
+        try:
+            if lease.parallel == 1:
+                unfinished = await self._work(lease, pace, todo)
+            else:
+                count = min(lease.parallel, len(lease.tasks))
+                unfinished = any(
+                    await asyncio.gather(*(self._work(lease, pace, todo) for _ in range(count)))
+                )
+        except BaseException:
+            self._give_up(lease)
+            raise
+        if unfinished:
+            self._give_up(lease)
+        else:
+            self._leases.pop(lease.token, None)
+
+    def _give_up(self, lease: HostLease) -> None:
+        self._leases.pop(lease.token, None)
+        self._given_up.append((lease.host, lease.token))
+
+    async def _work(self, lease: HostLease, pace: Pace, todo: Iterator[Task]) -> bool:
+        """Serve tasks one after the other; True when some were left undone."""
+        for task in todo:
+            await self._claim_slot(pace)
+            try:
+                if not self._may_start(lease) or await self._one(lease, pace, task):
+                    return True
+            finally:
+                self._slots.release()
+        return False
+
+    async def _claim_slot(self, pace: Pace) -> None:
+        """Wait for the host's pace outside the slot, so that its delay never keeps others from being asked."""
+        while True:
+            while (wait := pace.wait()) > 0 and not self.draining:
+                await self._sleep(wait)
+            await self._slots.acquire()
+            if pace.wait() <= 0 or self.draining:
+                pace.begin()
+                return
+            self._slots.release()
+
+    async def _sleep(self, seconds: float) -> None:
+        """Like asyncio.sleep, but `drain` ends it."""
+        loop = asyncio.get_running_loop()
+        woken = loop.create_future()
+        timer = loop.call_later(seconds, _set, woken)
+        self._sleepers.add(woken)
+        try:
+            await woken
+        finally:
+            timer.cancel()
+            self._sleepers.discard(woken)
+
+    def _may_start(self, lease: HostLease) -> bool:
+        held = self._leases.get(lease.token)
+        return not self.draining and held is not None and self._clock.now() < held[1]
+
+    async def _one(self, lease: HostLease, pace: Pace, task: Task) -> bool:
+        """One request; True when the host should be left alone after it."""
+        outcome, exchange = await self._step.run(lease, task)
+        pace.sent(outcome.sent_at)
+        self._outcomes.append(outcome)
+        self._report.fetched(lease, outcome, exchange)
+        result = outcome.result
+        return isinstance(result, Failed) and RULES[result.kind].blames_host
+
+    # -- the end
+
+    async def _stop(self) -> None:
+        self.draining = True
+        for task in self._serving:
+            task.cancel()
+        if self._serving:
+            await asyncio.gather(*self._serving, return_exceptions=True)
+        if self._syncing is not None:
+            await asyncio.gather(self._syncing, return_exceptions=True)
+        if self._fault is None:
+            await self._settle()
+
+
+def _set(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

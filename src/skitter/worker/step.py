@@ -1,0 +1,257 @@
+"""The whole path of one URL on one screen: fetch, archive, read, and the outcome that settles it.
+
+A step holds nothing between two URLs. It makes exactly one request, writes at most one record, and returns one
+outcome; what becomes of it is the frontier's decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from hashlib import sha256
+
+from skitter.archive.store import Archive
+from skitter.clock import Clock
+from skitter.fetch.coding import Undecodable, decode_body
+from skitter.fetch.curl import Fetcher
+from skitter.frontier.base import Frontier
+from skitter.model import (
+    Copy,
+    Discovered,
+    Exchange,
+    Failed,
+    FailureKind,
+    Fetched,
+    HostLease,
+    Link,
+    NotModified,
+    Outcome,
+    RecordAt,
+    Redirected,
+    Result,
+    RobotsRead,
+    Task,
+    TaskKind,
+    Via,
+)
+from skitter.parse.media import is_wanted, parse_content_type
+from skitter.parse.page import read_page
+from skitter.robots.rules import MAX_BYTES as MAX_ROBOTS_BYTES
+from skitter.schedule.priority import priority_of
+from skitter.settings import Settings
+from skitter.urls.canonical import host_of, key_of, normalise
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_THROTTLED = (429, 503)
+_LONGEST_RETRY_AFTER = 7 * 86_400
+
+
+class Step:
+    def __init__(
+        self, fetcher: Fetcher, archive: Archive, frontier: Frontier, clock: Clock, settings: Settings
+    ) -> None:
+        self._fetcher = fetcher
+        self._archive = archive
+        self._frontier = frontier
+        self._clock = clock
+        self._settings = settings
+        # Bodies archived since the last commit: the frontier cannot know them yet.
+        self._fresh_copies: dict[bytes, Copy] = {}
+
+    async def run(self, lease: HostLease, task: Task) -> tuple[Outcome, Exchange | None]:
+        answer = await self._fetcher.fetch(
+            task.url, etag=task.etag, last_modified=task.last_modified, wanted=_wanted_for(task)
+        )
+        if isinstance(answer, Failed):
+            now = self._clock.now()
+            return _outcome(lease, task, now, now, answer), None
+        digest = sha256(answer.body).digest()
+        (known,) = await self._frontier.first_copies((digest,)) if answer.body else (None,)
+        # Nothing is awaited from here on: a record and its outcome are never separated by a commit.
+        record, copy = self._store(answer, digest, known)
+        result = self._read(task, answer, digest, record, copy)
+        return _outcome(lease, task, answer.sent_at, answer.ended_at, result, answer.address), answer
+
+    def committed(self) -> None:
+        self._fresh_copies.clear()
+
+    # -- archive
+
+    def _store(
+        self, exchange: Exchange, digest: bytes, known: Copy | None
+    ) -> tuple[RecordAt, Copy | None]:
+        original = known or self._fresh_copies.get(digest) if exchange.body else None
+        media_type = parse_content_type(exchange.header("content-type")).essence
+        archived = self._archive.append(exchange, digest=digest, media_type=media_type, original=original)
+        if original is not None or not exchange.body:
+            return archived.record, None
+        copy = Copy(exchange.url, exchange.sent_at, archived.record_id)
+        self._fresh_copies[digest] = copy
+        return archived.record, copy
+
+    # -- what the answer means
+
+    def _read(
+        self, task: Task, exchange: Exchange, digest: bytes, record: RecordAt, copy: Copy | None
+    ) -> Result:
+        status = exchange.status
+        if status in _REDIRECTS and exchange.header("location"):
+            return self._redirected(task, exchange, record)
+        if status in _THROTTLED:
+            wait = retry_after(exchange.header("retry-after"), exchange.ended_at)
+            return Failed(
+                kind=FailureKind.THROTTLED,
+                detail=f"status {status}",
+                status=status,
+                retry_after=wait,
+                size=len(exchange.body),
+                record=record,
+            )
+        if status >= 500:
+            return Failed(
+                kind=FailureKind.SERVER_ERROR,
+                detail=f"status {status}",
+                status=status,
+                size=len(exchange.body),
+                record=record,
+            )
+        if task.kind is TaskKind.ROBOTS:
+            return self._robots_read(exchange, record)
+        if status == 304:
+            return NotModified(record=record)
+        return self._fetched(task, exchange, digest, record, copy)
+
+    def _redirected(self, task: Task, exchange: Exchange, record: RecordAt) -> Result:
+        location = exchange.header("location")
+        target = normalise(location, exchange.url)
+        if target is None:
+            return Failed(
+                kind=FailureKind.BAD_REDIRECT,
+                detail=location[:200],
+                status=exchange.status,
+                size=len(exchange.body),
+                record=record,
+            )
+        found = Discovered(
+            url=target,
+            key=key_of(target),
+            host=host_of(target),
+            depth=task.depth,
+            via=Via.REDIRECT,
+            parent=task.key,
+            hops=task.hops + 1,
+            priority=priority_of(Via.REDIRECT, task.depth),
+        )
+        return Redirected(
+            status=exchange.status, location=target, target=found, size=len(exchange.body), record=record
+        )
+
+    def _robots_read(self, exchange: Exchange, record: RecordAt) -> Result:
+        body = b""
+        if 200 <= exchange.status < 300:
+            coding = exchange.header("content-encoding")
+            decoded = decode_body(exchange.body, coding, limit=MAX_ROBOTS_BYTES)
+            if isinstance(decoded, Undecodable):
+                # RFC 9309 2.3.1.4: what cannot be read is not a permission
+                return Failed(
+                    kind=FailureKind.BAD_CODING, detail=decoded.reason, status=exchange.status, record=record
+                )
+            body = decoded.body
+        return RobotsRead(status=exchange.status, body=body, size=len(exchange.body), record=record)
+
+    def _fetched(
+        self, task: Task, exchange: Exchange, digest: bytes, record: RecordAt, copy: Copy | None
+    ) -> Result:
+        content_type = ", ".join(value for name, value in exchange.headers if name == "content-type")
+        title, directives, links = "", "", ()
+        if exchange.status == 200 and exchange.body:
+            title, directives, links = self._page(task, exchange, content_type)
+        return Fetched(
+            status=exchange.status,
+            content_type=content_type[:200],
+            digest=digest,
+            size=len(exchange.body),
+            truncated=exchange.truncated,
+            record=record,
+            copy=copy,
+            etag=exchange.header("etag")[:500],
+            last_modified=exchange.header("last-modified")[:100],
+            title=title,
+            directives=directives,
+            links=links,
+        )
+
+    def _page(
+        self, task: Task, exchange: Exchange, content_type: str
+    ) -> tuple[str, str, tuple[Discovered, ...]]:
+        decoded = decode_body(
+            exchange.body, exchange.header("content-encoding"), limit=self._settings.fetch.max_decoded
+        )
+        if isinstance(decoded, Undecodable):
+            return "", "", ()
+        page = read_page(
+            decoded.body,
+            url=exchange.url,
+            content_type=content_type,
+            robots_tags=tuple(value for name, value in exchange.headers if name == "x-robots-tag"),
+            product=self._settings.identity.product,
+        )
+        links = () if page.directives.nofollow else discover(task, page.base, page.links)
+        return page.title, page.directives.text, links
+
+
+def discover(task: Task, base: str, links: tuple[Link, ...]) -> tuple[Discovered, ...]:
+    """The distinct URLs a page points at and lets us follow."""
+    depth = task.depth + 1
+    priority = priority_of(Via.LINK, depth)
+    found: dict[str, Discovered] = {}
+    for link in links:
+        if "nofollow" in link.rel:
+            continue
+        url = normalise(link.href, base)
+        if url is None or url in found or url == task.url:
+            continue
+        found[url] = Discovered(
+            url=url, key=key_of(url), host=host_of(url), depth=depth, parent=task.key, priority=priority
+        )
+    return tuple(found.values())
+
+
+def _wanted_for(task: Task) -> Callable[[int, str], bool]:
+    return _any_type if task.kind is TaskKind.ROBOTS else _wanted_page
+
+
+def _any_type(status: int, content_type: str) -> bool:
+    return True
+
+
+def _wanted_page(status: int, content_type: str) -> bool:
+    """Error pages are kept whatever they claim to be; they are small and say what happened."""
+    return status != 200 or is_wanted(parse_content_type(content_type).essence)
+
+
+def _outcome(
+    lease: HostLease, task: Task, sent_at: float, ended_at: float, result: Result, address: str = ""
+) -> Outcome:
+    return Outcome(
+        host=lease.host,
+        token=lease.token,
+        kind=task.kind,
+        key=task.key,
+        sent_at=sent_at,
+        ended_at=ended_at,
+        result=result,
+        address=address,
+    )
+
+
+def retry_after(value: str, now: float) -> float | None:
+    """Seconds to wait by a Retry-After header in either form (RFC 9110 10.2.3); None when it says nothing."""
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        return float(min(int(value[:9]), _LONGEST_RETRY_AFTER))
+    try:
+        at = parsedate_to_datetime(value).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return min(max(0.0, at - now), _LONGEST_RETRY_AFTER)
