@@ -19,7 +19,7 @@ from skitter.testing.features import MOVED_ROBOTS, Feature, Kind, RobotsKind
 from skitter.testing.plan import WebPlan
 from skitter.testing.sites import Link, Page, Site, mix
 
-LAST_MODIFIED = b"Sun, 01 Feb 2026 08:00:00 GMT"
+LAST_MODIFIED = "Sun, 01 Feb 2026 08:00:00 GMT"
 CHUNK = 4096
 WORDS = """about above acre after air along amber anchor answer arrow ash autumn bank barley basin beacon bell
 birch boat border bramble branch bread bridge brook cabin candle canvas carry cedar chalk channel chart cliff
@@ -47,18 +47,21 @@ class Answer:
 
     __slots__ = ("body", "etag", "head", "status")
 
-    def __init__(self, status: int, headers: list[tuple[str, str]], body: bytes, *, etag: str = "") -> None:
+    def __init__(
+        self, status: int, headers: list[tuple[str, str]], body: bytes, *, etag: str = "", bare: bool = False
+    ) -> None:
         self.status = status
         self.body = body
         self.etag = etag.encode()
-        if not any(name == "Transfer-Encoding" for name, _ in headers):
+        if not bare and not any(name == "Transfer-Encoding" for name, _ in headers):
             headers = [*headers, ("Content-Length", str(len(body)))]
         if etag:
-            headers = [*headers, ("ETag", etag), ("Last-Modified", LAST_MODIFIED.decode())]
+            headers = [*headers, ("ETag", etag), ("Last-Modified", LAST_MODIFIED)]
         self.head = "".join(f"{name}: {value}\r\n" for name, value in headers).encode() + b"\r\n"
 
-    def bytes(self, date: bytes) -> bytes:
-        return b"%sDate: %s\r\n%s%s" % (status_line(self.status), date, self.head, self.body)
+    def on_wire(self, date: bytes, *, close: bool = False) -> bytes:
+        ending = b"Connection: close\r\n" if close else b""
+        return b"%sDate: %s\r\n%s%s%s" % (status_line(self.status), date, ending, self.head, self.body)
 
 
 @cache
@@ -196,8 +199,10 @@ class Document:
         match link.tag:
             case "area":
                 return f'<map name="m"><area shape="default" href="{href}" alt="{text}"></map>'
-            case "iframe" | "frame":
-                return f'<{link.tag} src="{href}"></{"iframe" if link.tag == "iframe" else "noframes"}>'
+            case "iframe":
+                return f'<iframe src="{href}"></iframe>'
+            case "frame":
+                return f'<frame src="{href}">'
         if link.nofollow:
             return f'<a rel="noopener nofollow" href="{href}">{text}</a>'
         if self.forms and chance % 11 == 0:
@@ -266,7 +271,7 @@ def _sizes() -> list[int]:
 
 def _size(chance: int) -> int:
     # The frame and the links are about 3 KB of a page; the prose fills the rest.
-    return max(200, _sizes()[chance % 1024] - 3_000)
+    return max(1_200, _sizes()[chance % 1024] - 3_000)
 
 
 @cache
@@ -290,7 +295,7 @@ def _prose(chance: int, size: int, join: str = "\n\n") -> str:
 
 
 def _paragraphs(chance: int, size: int) -> str:
-    return f"<p>{_prose(chance, size, '</p>\n<p>')}</p>\n"
+    return "<p>" + _prose(chance, size, "</p>\n<p>") + "</p>\n"
 
 
 def _words(chance: int, count: int) -> str:
