@@ -1,4 +1,4 @@
-"""The command-line options that describe a synthetic web, the same for its server and its audit."""
+"""The command-line options that describe a synthetic web."""
 
 from __future__ import annotations
 
@@ -33,10 +33,17 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
 
 def plan_of(options: argparse.Namespace) -> WebPlan:
     """Raises `UsageError` for what cannot be a web."""
+    if options.plan:
+        return read_plan_text(options.plan)
     try:
-        if options.plan:
-            return msgspec.json.decode(options.plan, type=WebPlan)
         return msgspec.convert(_fields(options), WebPlan, strict=False)
+    except msgspec.ValidationError as fault:
+        raise UsageError(f"that is no plan of a web: {fault}") from fault
+
+
+def read_plan_text(text: str) -> WebPlan:
+    try:
+        return msgspec.json.decode(text, type=WebPlan)
     except msgspec.DecodeError as fault:
         raise UsageError(f"that is no plan of a web: {fault}") from fault
 

@@ -146,15 +146,16 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         admits: Callable[[str], bool] | None = None,
     ) -> dict[str, Expected]:
         """What a correct crawl from the seeds requests, by URL; `admits` narrows its scope by URL."""
-        return self._walk(max_redirects, product, admits)[0]
+        return self.survey(max_redirects, product, admits)[0]
 
     def expected_robots(self, max_redirects: int = 5, product: str = NAMED_PRODUCT) -> set[str]:
         """The names of the hosts whose robots.txt a correct crawl requests."""
-        return self._walk(max_redirects, product, None)[1]
+        return self.survey(max_redirects, product, None)[1]
 
-    def _walk(
+    def survey(
         self, max_redirects: int, product: str, admits: Callable[[str], bool] | None
     ) -> tuple[dict[str, Expected], set[str]]:
+        """`expected` and `expected_robots` in one walk."""
         expected: dict[str, Expected] = {}
         hosts: set[str] = set()
         seen = {(0, "/")}

@@ -120,6 +120,11 @@ class SyntheticWeb:
         """The override of DNS with which every host of this web is found, for `--resolve`."""
         return self.ready.resolve
 
+    @property
+    def pid(self) -> int | None:
+        """The server's process; None when it does not run."""
+        return self._child.pid if self._child else None
+
     def requests(self) -> list[Request]:
         """The log so far: complete after `stop`, up to 0.2 s behind before it."""
         return read_log(self.log_path)
