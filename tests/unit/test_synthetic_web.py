@@ -21,6 +21,12 @@ from skitter.testing.request_log import RequestLog
 from tests.naive_crawler import Robots
 
 
+@pytest.mark.parametrize("kind", [RobotsKind.UNAVAILABLE, RobotsKind.ELSEWHERE, RobotsKind.MOVED])
+def test_the_way_to_every_host_stays_open_whatever_their_robots_txt(kind: RobotsKind) -> None:
+    plan = WebPlan(hosts=50, pages=2, fanout=4, robots={kind: 1.0}, features={})
+    assert len(plan.expected_robots()) == 50
+
+
 def test_the_same_seed_is_the_same_web_and_another_seed_is_another() -> None:
     assert WebPlan.demo().expected() == WebPlan.demo().expected()
     assert WebPlan.demo(seed=1).expected() != WebPlan.demo(seed=2).expected()
@@ -37,13 +43,13 @@ def test_every_expected_url_is_in_its_whatwg_form_and_has_no_fragment() -> None:
         assert "#" not in url
 
 
-@pytest.mark.parametrize("plan", [WebPlan(), WebPlan(hosts=3000, pages=4, fanout=20)])
+@pytest.mark.parametrize("plan", [WebPlan(hosts=300, pages=100), WebPlan(hosts=1500, pages=3, fanout=15)])
 def test_no_page_is_deeper_than_twelve(plan: WebPlan) -> None:
     assert max(row.depth for row in plan.expected().values()) <= 12
 
 
 def test_every_host_is_reached_and_most_of_them_at_once() -> None:
-    plan = WebPlan(hosts=1000)
+    plan = WebPlan(hosts=1000, pages=2)
     assert len(plan.expected_robots()) == 1000
     homes = [row for url, row in plan.expected().items() if url.count("/") == 3 and url.endswith("/")]
     assert sum(row.depth <= 2 for row in homes) == len(homes) > 950

@@ -107,7 +107,7 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return self._sites(host)
 
     def robots_kind(self, host: int) -> RobotsKind:
-        if host == 0 and RobotsKind.DISALLOW in self.robots:
+        if host == 0 and self.robots.get(RobotsKind.DISALLOW):
             return RobotsKind.DISALLOW
         kind = self._robots_at(self._rank(host, -1))
         return RobotsKind.ABSENT if self._is_hub(host) and kind in HUB_TROUBLE else kind
@@ -124,7 +124,7 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return max(host - 1, 0) // self.fanout
 
     def allows(self, host: int, path: str, product: str = NAMED_PRODUCT) -> bool:
-        rules = self.rules(host)
+        rules = self.site(host).traits.rules
         if rules is None:
             return False
         named = product.lower() == NAMED_PRODUCT
@@ -210,7 +210,7 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return range(min(first, self.hosts), min(first + self.fanout, self.hosts))
 
     def _is_hub(self, host: int) -> bool:
-        return host <= (self.hosts - 2) // self.fanout
+        return host == 0 or host <= (self.hosts - 2) // self.fanout
 
     def _rank(self, host: int, offset: int) -> int:
         """The host's place in a shuffle of them all: the multiplier shares no factor with their number."""
@@ -219,7 +219,7 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def _has(self, feature: Feature, host: int) -> bool:
         """Exactly the share of hosts has it, and at least one when the share is not nothing."""
-        offset = mix(self.seed, list(Feature).index(feature))
+        offset = mix(self.seed, len(feature), *feature.encode())
         return self._rank(host, offset) < _at_least_one(self.features[feature], self.hosts)
 
     def _robots_at(self, rank: int) -> RobotsKind:

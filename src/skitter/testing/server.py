@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 from skitter.testing.features import MOVED_ROBOTS, RobotsKind
 from skitter.testing.http_request import BadRequest, Head, read_head
 from skitter.testing.plan import WebPlan
-from skitter.testing.render import Answer, Renderer, plain_answer
+from skitter.testing.render import Answer, Renderer, error_answer, plain_answer
 from skitter.testing.request_log import Request, RequestLog
 from skitter.testing.sites import mix
 
@@ -35,7 +35,10 @@ SO_TIMESTAMPNS = 35
 
 
 class Connection:
-    """A client. `current` is its request under way; while there is one, the next is not looked at."""
+    """A client. `current` is its request under way; while there is one, the next is not looked at.
+
+    A client that closes its sending half counts as gone: for a killed crawler the kernel does just that.
+    """
 
     __slots__ = ("closing", "current", "inbox", "number", "outbox", "repeat", "sock", "stamp", "writing")
 
@@ -263,7 +266,7 @@ class Server:
         if page.fails > 0 and self._failures.get((host, page.path), 0) < page.fails:
             # Counted when the answer is complete: an aborted one taught the client nothing.
             connection.repeat = (host, page.path)
-            return plain_answer(500)
+            return error_answer(500)
         key = (host, page.path, head.gzip)
         cached = self._cache.get(key)
         if cached is None:

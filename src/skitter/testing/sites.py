@@ -79,6 +79,7 @@ class Site:
         self._rng = Random(mix(traits.seed, traits.index))
         self.tree = [self.add(_tree_path(place)) for place in range(traits.pages)]
         self._places = {path: place for place, path in enumerate(self.tree)}
+        self._tree_links = [Link(traits.index, path) for path in self.tree]
         self._add_probes()
         for feature, grow in _GROWERS.items():
             if feature in traits.features:
@@ -98,12 +99,10 @@ class Site:
         """Every link of the page that leads to an http URL, in the order in which it is rendered."""
         if page.original:
             page = self.pages[page.original]
-        here = self.traits.index
-        links = [Link(here, path) for path in self._around(page)]
-        links += self.extra.get(page.path, ())
-        if page.path in self._places:
-            links += self._outward(page)
-        return links
+        place = self._places.get(page.path)
+        if place is None:
+            return self._tree_links[:1] + self.extra.get(page.path, [])
+        return self._around(place) + self.extra.get(page.path, []) + self._outward(page)
 
     def add(self, path: str, **fields: object) -> str:
         self.pages[path] = Page(path=path, number=len(self.pages), **fields)  # type: ignore[arg-type]
@@ -127,18 +126,13 @@ class Site:
             return siblings[(siblings.index(chosen) + 1) % len(siblings)]
         return chosen
 
-    def _around(self, page: Page) -> list[str]:
-        """Home, navigation, siblings and children: as paths, each once."""
-        place = self._places.get(page.path)
-        if place is None:
-            return self.tree[:1]
-        paths = self.tree[: BRANCH + 1] + self._children(place)
-        if place > BRANCH:
-            paths += self._children((place - 1) // BRANCH)
-        return paths
+    def _around(self, place: int) -> list[Link]:
+        """Home and navigation, then the children and, below the navigation, the siblings."""
+        links = self._tree_links[: BRANCH + 1] + self._children(place)
+        return links + self._children((place - 1) // BRANCH) if place > BRANCH else links
 
-    def _children(self, place: int) -> list[str]:
-        return self.tree[place * BRANCH + 1 : place * BRANCH + BRANCH + 1]
+    def _children(self, place: int) -> list[Link]:
+        return self._tree_links[place * BRANCH + 1 : place * BRANCH + BRANCH + 1]
 
     def _outward(self, page: Page) -> list[Link]:
         traits = self.traits
