@@ -253,7 +253,7 @@ def test_requests_that_are_sent_at_once_are_answered_in_order(demo: SyntheticWeb
         received = b"".join(iter(lambda: client.recv(65536), b""))
     assert received.count(b"HTTP/1.1 404") == 20
     assert received.count(b"HTTP/1.1 200") == 1
-    assert received.endswith(b"</html>\n")
+    assert b"</html>\n" in received[-40:]
 
 
 def test_a_client_that_reads_slowly_gets_all_and_holds_up_nobody() -> None:

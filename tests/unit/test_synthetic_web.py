@@ -91,6 +91,16 @@ def test_shared_domains_have_several_hosts() -> None:
     ]
 
 
+def test_a_narrower_scope_expects_less_and_never_leaves_it() -> None:
+    plan = WebPlan(hosts=100)
+    narrow = plan.expected(admits=lambda url: ".web.test/" in url)
+    lost = {url for url in plan.expected() if ".web.test/" in url} - set(narrow)
+    assert set(narrow) < set(plan.expected())
+    assert all("/guest/" in url for url in lost), "only a guest page is introduced by a host out of scope"
+    entry = plan.expected(admits=lambda url: url.startswith("http://h00000.web.test/"))
+    assert {url.split("/")[2] for url in entry} == {"h00000.web.test"}
+
+
 def test_a_long_chain_is_expected_up_to_its_fifth_hop() -> None:
     rows = WebPlan(hosts=20, features={Feature.LONG_CHAIN: 0.01}).expected()
     assert sorted(url[-1] for url in rows if "/long-chain/" in url) == list("012345")

@@ -107,8 +107,9 @@ def is_robots(path: str) -> bool:
 
 def gaps(requests: Iterable[Request], delay_of: Callable[[str], float]) -> Iterator[Gap]:
     for host, rows in by_host(requests).items():
+        required = delay_of(host)
         for first, second in pairwise(rows):
-            yield Gap(second.start - first.start, delay_of(host), host)
+            yield Gap(second.start - first.start, required, host)
 
 
 def compare(
