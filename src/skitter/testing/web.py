@@ -1,0 +1,225 @@
+"""The synthetic web: thousands of virtual hosts on one loopback port, to try a crawl on.
+
+    python -m skitter.testing.web --preset demo --log requests.jsonl
+    python -m skitter.testing.audit requests.jsonl
+
+From Python, `with SyntheticWeb(WebPlan.demo()) as web:` runs it as a child process. It listens on loopback
+only and fetches nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
+from pathlib import Path
+from types import FrameType, TracebackType
+
+import msgspec
+
+import skitter
+from skitter.errors import SkitterError, UsageError
+from skitter.testing.options import add_plan_options, plan_of
+from skitter.testing.plan import WebPlan
+from skitter.testing.request_log import Request, RequestLog, read_log
+from skitter.testing.server import Server
+
+START_TIMEOUT = 30.0
+
+
+class Ready(msgspec.Struct):
+    """What the server says when it listens (`--json`)."""
+
+    port: int
+    seeds: tuple[str, ...]
+    resolve: str
+
+
+class SyntheticWeb:
+    """A synthetic web in a child process, from `start` (or entering the context) to `stop`.
+
+    The log outlives the server; without a `log` path of yours it lies in a temporary folder that lives as
+    long as this object.
+    """
+
+    def __init__(
+        self,
+        plan: WebPlan | None = None,
+        *,
+        latency: tuple[float, float] = (0.0, 0.0),
+        log: Path | None = None,
+        port: int = 0,
+    ) -> None:
+        self.plan = plan or WebPlan()
+        self._latency = latency
+        self._port = port
+        self._child: subprocess.Popen[bytes] | None = None
+        self._ready: Ready | None = None
+        if log is None:
+            folder = tempfile.mkdtemp(prefix="synthetic-web-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            log = Path(folder) / "requests.jsonl"
+        self.log_path = log
+
+    def __enter__(self) -> SyntheticWeb:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> SyntheticWeb:
+        low, high = self._latency
+        command = [sys.executable, "-m", "skitter.testing.web"]
+        command += ["--json", "--with-parent", "--port", str(self._port), "--log", str(self.log_path)]
+        command += ["--latency", f"{low}-{high}", "--plan", msgspec.json.encode(self.plan).decode()]
+        source = str(Path(skitter.__file__).parents[1])
+        paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        )
+        self._ready = self._await_ready(self._child)
+        return self
+
+    def _await_ready(self, child: subprocess.Popen[bytes]) -> Ready:
+        assert child.stdout is not None
+        readable, _, _ = select.select([child.stdout], [], [], START_TIMEOUT)
+        line = child.stdout.readline() if readable else b""
+        if not line:
+            self.stop()
+            raise SkitterError("the synthetic web did not start; its own message is on standard error")
+        return msgspec.json.decode(line, type=Ready)
+
+    @property
+    def ready(self) -> Ready:
+        if self._ready is None:
+            raise SkitterError("the synthetic web has not been started")
+        return self._ready
+
+    @property
+    def port(self) -> int:
+        return self.ready.port
+
+    @property
+    def seeds(self) -> tuple[str, ...]:
+        return self.plan.seeds
+
+    @property
+    def resolve(self) -> str:
+        """The override of DNS with which every host of this web is found, for `--resolve`."""
+        return self.ready.resolve
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process; None when it does not run."""
+        return self._child.pid if self._child else None
+
+    def requests(self) -> list[Request]:
+        """The log so far: complete after `stop`, up to 0.2 s behind before it."""
+        return read_log(self.log_path)
+
+    def stop(self) -> None:
+        child, self._child = self._child, None
+        if child is None:
+            return
+        with child:
+            child.terminate()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        plan = plan_of(options)
+        if options.print_expected:
+            sys.stdout.buffer.write(_expected_lines(plan))
+            return 0
+        if options.expected:
+            options.expected.write_bytes(_expected_lines(plan))
+        _run(plan, options)
+    except SkitterError as fault:
+        print(f"skitter.testing.web: {fault}", file=sys.stderr)
+        return fault.exit_code
+    except OSError as fault:
+        print(f"skitter.testing.web: {fault}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(plan: WebPlan, options: argparse.Namespace) -> None:
+    _raise_descriptor_limit()
+    log = RequestLog(options.log, plan)
+    server = Server(plan, log, latency=_latency(options.latency), address=options.address, port=options.port)
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        server.stopping = True
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    if options.with_parent:
+        server.stop_with(sys.stdin.fileno())
+    _announce(plan, f"{options.address}:{server.port}", server.port, as_json=options.json)
+    server.run()
+
+
+def _announce(plan: WebPlan, address: str, port: int, *, as_json: bool) -> None:
+    ready = Ready(port, plan.seeds, f"*:80:{address}")
+    if as_json:
+        print(msgspec.json.encode(ready).decode(), flush=True)
+        return
+    seeds = " ".join(plan.seeds)
+    print(f"listening on {address}  seeds: {seeds}")
+    print(f"crawl it: skitter crawl {seeds} --scope any --resolve '{ready.resolve}' --into DIR", flush=True)
+
+
+def _expected_lines(plan: WebPlan) -> bytes:
+    rows = [row._asdict() for row in plan.expected().values()]
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+
+
+def _latency(text: str) -> tuple[float, float]:
+    low, _, high = text.partition("-")
+    try:
+        bounds = float(low), float(high or low)
+    except ValueError:
+        bounds = (1.0, 0.0)
+    if not 0 <= bounds[0] <= bounds[1] < 3600:
+        raise UsageError(f"--latency {text}: give seconds, or a range of them as in 0-0.05")
+    return bounds
+
+
+def _raise_descriptor_limit() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m skitter.testing.web", description="Serve a synthetic web."
+    )
+    parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
+    parser.add_argument("--address", default="127.0.0.1", help="where to listen")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="write a row for every request")
+    parser.add_argument(
+        "--latency", default="0", metavar="S[-S]", help="think time in seconds, drawn per host"
+    )
+    parser.add_argument("--expected", type=Path, metavar="FILE", help="write what a correct crawl requests")
+    parser.add_argument("--print-expected", action="store_true", help="print that, and exit")
+    parser.add_argument("--json", action="store_true", help="announce as JSON")
+    parser.add_argument("--with-parent", action="store_true", help="stop when standard input is closed")
+    add_plan_options(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
