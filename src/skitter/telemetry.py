@@ -164,6 +164,16 @@ class Phase(StrEnum):
     DONE = "done"
 
 
+class Ended(StrEnum):
+    """How a run of the worker's loop came to its end."""
+
+    COMPLETE = "complete"
+    LIMIT = "limit"
+    WAITING = "waiting"
+    INTERRUPTED = "interrupted"
+    STOPPED = "stopped"
+
+
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The crawl at one moment, for whoever shows it. Counts of pages, requests and bytes are of this run;
     those of the frontier are of the whole crawl. `next_at` is when the next host is ready."""

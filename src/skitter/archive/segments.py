@@ -105,6 +105,9 @@ class Segment:
         self.length += len(members)
         self.index_length += len(line)
 
+    def descriptors(self) -> tuple[int, int]:
+        return self._warc, self._journal
+
     def sync(self) -> None:
         os.fsync(self._warc)
         os.fsync(self._journal)

@@ -11,7 +11,8 @@ import fcntl
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -129,14 +130,13 @@ class Archive:
 
     def sync(self) -> None:
         """Force all to the disk. Call it before the frontier syncs: a mark must not outlive its bytes."""
-        try:
-            for segment in self._segments():
-                segment.sync()
-            if self._begun_since_sync:
-                sync_folder(self._folder)
-                self._begun_since_sync = False
-        except OSError as error:
-            raise fault(self._folder, error) from error
+        self.sync_later()()
+
+    def sync_later(self) -> Callable[[], None]:
+        """What `sync` would do now, to be run in another thread while this one goes on appending."""
+        descriptors = [os.dup(fd) for segment in self._segments() for fd in segment.descriptors()]
+        begun, self._begun_since_sync = self._begun_since_sync, False
+        return partial(_sync_all, descriptors, self._folder if begun else None)
 
     def close(self) -> None:
         """Finish what was committed, cut off what was not, merge the index.
@@ -231,6 +231,19 @@ class Archive:
         if indexes:
             write_merged(sorted(indexes), self._folder / MERGED_INDEX)
             sync_folder(self._folder)
+
+
+def _sync_all(descriptors: list[int], folder: Path | None) -> None:
+    try:
+        for fd in descriptors:
+            os.fsync(fd)
+        if folder is not None:
+            sync_folder(folder)
+    except OSError as error:
+        raise fault(folder or Path(), error) from error
+    finally:
+        for fd in descriptors:
+            os.close(fd)
 
 
 def _locked(folder: Path) -> int:

@@ -5,22 +5,13 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterator
-from enum import StrEnum
 
 import msgspec
 
 from skitter.console.wording import amounts, counted, moment, plain, rate, size, span
-from skitter.telemetry import Snapshot
+from skitter.telemetry import Ended, Snapshot
 
 WIDTH = 80
-
-
-class Ended(StrEnum):
-    COMPLETE = "complete"
-    LIMIT = "limit"
-    WAITING = "waiting"
-    INTERRUPTED = "interrupted"
-    STOPPED = "stopped"
 
 
 HEADLINES = {
@@ -106,7 +97,7 @@ def _next_steps(summary: Summary) -> Iterator[str]:
     folder = _path(shlex.quote(summary.folder))
     steps = [
         (f"skitter stats {folder}", "the figures again, by host"),
-        (f"skitter explain {folder} URL", "why a URL was fetched, or was not"),
+        (f"skitter explain URL --in {folder}", "why a URL was fetched, or was not"),
     ]
     if summary.last.dead:
         steps.append((f"skitter dead {folder}", "the dead letters, and how to retry them"))

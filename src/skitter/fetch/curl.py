@@ -244,7 +244,9 @@ class Fetcher:
             content_type = next((v for k, v in transfer.headers() if k == "content-type"), "")
             return Failed(kind=transfer.stopped, detail=content_type[:200], status=status)
         if error is not None and not transfer.truncated:
-            return Failed(kind=self._kind_of(transfer, error), detail=str(error.args[-1])[:300], status=status)
+            return Failed(
+                kind=self._kind_of(transfer, error), detail=str(error.args[-1])[:300], status=status
+            )
         total, sent = curl.getinfo(pycurl.TOTAL_TIME_T), curl.getinfo(pycurl.POSTTRANSFER_TIME_T)
         return Exchange(
             url=url,

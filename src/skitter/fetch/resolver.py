@@ -59,6 +59,9 @@ class Override(msgspec.Struct, frozen=True):
     address: str
     dial: int | None = None
 
+    def applies(self, host: str, port: int) -> bool:
+        return self.host in ("*", host) and self.port in (None, port)
+
 
 _OVERRIDE = re.compile(
     r"(?P<host>\*|\[[^\]]+\]|[^:\[\]\s*]+):(?P<port>\*|[0-9]{1,5})"

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from skitter.archive.store import Archive
 from skitter.clock import Clock
 from skitter.frontier.base import Frontier
-from skitter.model import Exchange, Failed, Host, HostLease, Outcome, Task, Token
+from skitter.model import Failed, Host, HostLease, Outcome, Task, Token
 from skitter.schedule.retry import RULES
 from skitter.settings import Settings
 from skitter.telemetry import Ended
@@ -178,9 +178,7 @@ class Loop:
 
     async def _renew(self, now: float) -> None:
         duration = self._settings.frontier.lease_duration
-        soon = [
-            lease for lease, deadline in self._leases.values() if deadline - now < duration * _RENEW_AT
-        ]
+        soon = [lease for lease, deadline in self._leases.values() if deadline - now < duration * _RENEW_AT]
         if not soon:
             return
         deadlines = await self._frontier.renew([(lease.host, lease.token) for lease in soon], duration)
@@ -211,9 +209,7 @@ class Loop:
                 unfinished = await self._work(lease, pace, todo)
             else:
                 count = min(lease.parallel, len(lease.tasks))
-                unfinished = any(
-                    await asyncio.gather(*(self._work(lease, pace, todo) for _ in range(count)))
-                )
+                unfinished = any(await asyncio.gather(*(self._work(lease, pace, todo) for _ in range(count))))
         except BaseException:
             self._give_up(lease)
             raise

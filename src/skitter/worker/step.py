@@ -77,9 +77,7 @@ class Step:
 
     # -- archive
 
-    def _store(
-        self, exchange: Exchange, digest: bytes, known: Copy | None
-    ) -> tuple[RecordAt, Copy | None]:
+    def _store(self, exchange: Exchange, digest: bytes, known: Copy | None) -> tuple[RecordAt, Copy | None]:
         original = known or self._fresh_copies.get(digest) if exchange.body else None
         media_type = parse_content_type(exchange.header("content-type")).essence
         archived = self._archive.append(exchange, digest=digest, media_type=media_type, original=original)
@@ -163,7 +161,8 @@ class Step:
         self, task: Task, exchange: Exchange, digest: bytes, record: RecordAt, copy: Copy | None
     ) -> Result:
         content_type = ", ".join(value for name, value in exchange.headers if name == "content-type")
-        title, directives, links = "", "", ()
+        title, directives = "", ""
+        links: tuple[Discovered, ...] = ()
         if exchange.status == 200 and exchange.body:
             title, directives, links = self._page(task, exchange, content_type)
         return Fetched(

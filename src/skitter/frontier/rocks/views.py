@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections.abc import Iterator
 
@@ -95,7 +96,8 @@ class Views:
     def hosts(self, limit: int, standing: HostStanding | None) -> list[HostView]:
         rows = (decode_host(raw) for _, raw in self._book.store.scan("hosts", b"", _END))
         wanted = (row for row in rows if standing is None or row.standing == standing)
-        return [self._host_view(row) for row in itertools.islice(wanted, limit)]
+        busiest = heapq.nlargest(limit, wanted, key=lambda row: (row.fetched, sum(row.queued), row.failures))
+        return [self._host_view(row) for row in busiest]
 
     def _host_view(self, row: HostRow) -> HostView:
         return HostView(

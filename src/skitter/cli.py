@@ -1,0 +1,338 @@
+"""The command line: arguments to commands, errors to one line and an exit code.
+
+Exit codes: 0 done; 1 our own fault (disk, store); 2 the command cannot be carried out as given; 3 the crawl ended
+with URLs that still wait for a retry; 130 interrupted. Modules are imported when a command needs them, so that
+`--help` is quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skitter import __version__
+from skitter.errors import SkitterError
+
+if TYPE_CHECKING:
+    from skitter.folder import CrawlFolder
+    from skitter.model import HostPolicy
+    from skitter.settings.load import Loaded
+
+_EPILOG = """\
+examples:
+  skitter crawl https://example.org/ --into example --contact you@example.org
+  skitter crawl --into example                       go on where it stopped
+  skitter crawl seeds.txt --into many --scope any --max-pages 10000 --contact you@example.org
+  skitter explain https://example.org/page --in example
+"""
+
+# flag, setting, metavar, help
+_CRAWL_FLAGS: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "--scope",
+        "crawl.scope",
+        "KIND",
+        "follow links within the seeds' host (default), domain, prefix, or any",
+    ),
+    ("--include", "crawl.include", "REGEX", "follow only URLs that match; may be repeated"),
+    ("--exclude", "crawl.exclude", "REGEX", "never fetch URLs that match; may be repeated"),
+    ("--max-pages", "crawl.max_pages", "N", "stop after N pages"),
+    ("--max-depth", "crawl.max_depth", "N", "follow at most N links from a seed (default 15)"),
+    ("--delay", "politeness.delay", "SECONDS", "between two requests to one host (default 1)"),
+    ("--concurrency", "fetch.concurrency", "N", "requests in flight over all hosts (default 256)"),
+    ("--contact", "identity.contact", "ADDRESS", "e-mail or URL for site owners; needed for public hosts"),
+    (
+        "--resolve",
+        "fetch.resolve",
+        "HOST:PORT:ADDRESS[:PORT]",
+        "dial ADDRESS for HOST (* for any); may be repeated",
+    ),
+)
+_REPEATED = ("crawl.include", "crawl.exclude", "fetch.resolve")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = _parser().parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+        return code
+    except SkitterError as error:
+        print(f"skitter: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # whoever read our output has left; what it wanted it has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="skitter",
+        description="A web crawler that is fast globally and polite locally.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"skitter {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_crawl(commands)
+    _add_stats(commands)
+    _add_explain(commands)
+    _add_hosts(commands)
+    _add_dead(commands)
+    _add_policy(commands)
+    _add_settings(commands)
+    return parser
+
+
+def _command(commands: Any, name: str, help_text: str, run: Any, **kwargs: Any) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".", **kwargs
+    )
+    command.set_defaults(run=run)
+    command.add_argument("--json", action="store_true", help="output for programs")
+    return command
+
+
+def _add_crawl(commands: Any) -> None:
+    command = _command(commands, "crawl", "crawl from seed URLs into a folder, or go on with one", _crawl)
+    command.add_argument(
+        "seeds", nargs="*", metavar="SEED", help="a URL, a file with one URL a line, or - for standard input"
+    )
+    command.add_argument(
+        "--into",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="the crawl's folder; a known one is gone on with",
+    )
+    for flag, setting, metavar, text in _CRAWL_FLAGS:
+        action = "append" if setting in _REPEATED else "store"
+        command.add_argument(flag, dest=setting, action=action, metavar=metavar, help=text)
+    command.add_argument(
+        "--allow-private",
+        dest="fetch.allow_private",
+        action="store_const",
+        const=True,
+        help="let names lead to loopback and private addresses",
+    )
+    command.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML; see skitter settings")
+
+
+def _add_stats(commands: Any) -> None:
+    command = _command(commands, "stats", "show a crawl's figures", _stats)
+    _add_folder(command)
+
+
+def _add_explain(commands: Any) -> None:
+    command = _command(commands, "explain", "say why a URL was crawled, or was not", _explain)
+    command.add_argument("url", metavar="URL")
+    command.add_argument(
+        "--in", dest="folder", required=True, type=Path, metavar="DIR", help="the crawl's folder"
+    )
+
+
+def _add_hosts(commands: Any) -> None:
+    command = _command(commands, "hosts", "list hosts, the most fetched first", _hosts)
+    _add_folder(command)
+    command.add_argument("--limit", type=int, default=50, metavar="N", help="at most N (default 50)")
+    command.add_argument(
+        "--standing",
+        choices=("idle", "waiting", "active", "backing_off", "blocked"),
+        help="only hosts that are so",
+    )
+
+
+def _add_dead(commands: Any) -> None:
+    command = _command(commands, "dead", "list dead letters, or queue them again", _dead)
+    _add_folder(command)
+    command.add_argument("urls", nargs="*", metavar="URL", help="with --requeue: only these")
+    command.add_argument(
+        "--requeue", action="store_true", help="queue them again, with their attempts forgotten"
+    )
+    command.add_argument("--host", metavar="HOST", help="only of this host")
+    command.add_argument("--limit", type=int, default=100, metavar="N", help="list at most N (default 100)")
+
+
+def _add_policy(commands: Any) -> None:
+    command = _command(commands, "policy", "show or set what holds for one host", _policy)
+    _add_folder(command)
+    command.add_argument(
+        "host", metavar="HOST", help="example.org (both schemes) or https://example.org:8443"
+    )
+    command.add_argument("--delay", type=_not_negative, metavar="SECONDS", help="between two request starts")
+    command.add_argument("--parallel", type=_at_least_one, metavar="N", help="requests in flight at once")
+    command.add_argument("--budget", type=_count, metavar="N", help="pages at most; 0 for no limit")
+    command.add_argument("--block", action="store_true", help="do not contact this host at all")
+    command.add_argument("--clear", action="store_true", help="forget the policy")
+
+
+def _add_settings(commands: Any) -> None:
+    command = _command(
+        commands, "settings", "print the settings in force and where each came from", _settings
+    )
+    command.add_argument("--in", dest="folder", type=Path, metavar="DIR", help="of this crawl")
+    command.add_argument("--config", type=Path, metavar="FILE", help="with this file")
+
+
+def _add_folder(command: argparse.ArgumentParser) -> None:
+    command.add_argument("folder", type=Path, metavar="DIR", help="the crawl's folder")
+
+
+def _not_negative(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not 0 or more")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is not 0 or more")
+    return value
+
+
+def _at_least_one(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return value
+
+
+# -- running
+
+
+def _crawl(arguments: argparse.Namespace) -> int:
+    from skitter.console.crawl import EXIT_CODES, run_crawl
+    from skitter.console.display import choose_display
+    from skitter.folder import CrawlFolder
+    from skitter.seeds import read_seeds
+
+    folder = CrawlFolder.for_crawling(arguments.into)
+    loaded = _load(folder, arguments.config, _flags(arguments))
+    seeds = read_seeds(arguments.seeds, ())
+    stream = sys.stdout if arguments.json else sys.stderr
+    ended = _run(run_crawl(folder, loaded, seeds, choose_display(stream, json=arguments.json)))
+    return EXIT_CODES[ended]
+
+
+def _flags(arguments: argparse.Namespace) -> dict[str, Any]:
+    from skitter.settings.load import Flag
+
+    names = {setting: flag for flag, setting, _, _ in _CRAWL_FLAGS} | {
+        "fetch.allow_private": "--allow-private"
+    }
+    given = vars(arguments)
+    return {
+        setting: Flag(given[setting], flag) for setting, flag in names.items() if given[setting] is not None
+    }
+
+
+def _load(folder: CrawlFolder | None, config: Path | None, flags: dict[str, Any]) -> Loaded:
+    from skitter.settings.load import load
+
+    crawl_file = folder.settings_file if folder and folder.settings_file.is_file() else None
+    return load(crawl_file=crawl_file, config_file=config, environ=os.environ, flags=flags)
+
+
+def _run(command: Coroutine[Any, Any, Any]) -> Any:
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(command)
+
+
+def _existing(arguments: argparse.Namespace) -> tuple[CrawlFolder, Any]:
+    from skitter.folder import CrawlFolder
+
+    folder = CrawlFolder.existing(arguments.folder)
+    return folder, _load(folder, None, {}).settings
+
+
+def _say(text: str) -> int:
+    print(text)
+    sys.stdout.flush()
+    return 0
+
+
+def _stats(arguments: argparse.Namespace) -> int:
+    from skitter.console import inspect
+
+    folder, settings = _existing(arguments)
+    return _say(_run(inspect.stats(folder, settings, as_json=arguments.json)))
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    from skitter.console import inspect
+
+    folder, settings = _existing(arguments)
+    return _say(_run(inspect.explain(folder, settings, arguments.url, as_json=arguments.json)))
+
+
+def _hosts(arguments: argparse.Namespace) -> int:
+    from skitter.console import inspect
+
+    folder, settings = _existing(arguments)
+    return _say(
+        _run(
+            inspect.hosts(
+                folder, settings, limit=arguments.limit, standing=arguments.standing, as_json=arguments.json
+            )
+        )
+    )
+
+
+def _dead(arguments: argparse.Namespace) -> int:
+    from skitter.console import inspect
+    from skitter.errors import UsageError
+
+    folder, settings = _existing(arguments)
+    if arguments.requeue:
+        moving = inspect.requeue(
+            folder, settings, host=arguments.host, urls=arguments.urls, as_json=arguments.json
+        )
+        return _say(_run(moving))
+    if arguments.urls:
+        raise UsageError("URLs are for requeueing: add --requeue, or ask skitter explain URL about one")
+    listing = inspect.dead(
+        folder, settings, host=arguments.host, limit=arguments.limit, as_json=arguments.json
+    )
+    return _say(_run(listing))
+
+
+def _policy(arguments: argparse.Namespace) -> int:
+    from skitter.console import inspect
+
+    folder, settings = _existing(arguments)
+    change = _policy_change(arguments)
+    return _say(_run(inspect.policy(folder, settings, arguments.host, change, as_json=arguments.json)))
+
+
+def _policy_change(arguments: argparse.Namespace) -> HostPolicy | None:
+    from skitter.errors import UsageError
+    from skitter.model import HostPolicy
+
+    change = HostPolicy(
+        delay=arguments.delay, parallel=arguments.parallel, budget=arguments.budget, blocked=arguments.block
+    )
+    if arguments.clear:
+        if change != HostPolicy():
+            raise UsageError("--clear forgets the policy: give it alone, then set a new one")
+        return HostPolicy()
+    return None if change == HostPolicy() else change
+
+
+def _settings(arguments: argparse.Namespace) -> int:
+    from skitter.folder import CrawlFolder
+    from skitter.settings.load import as_json, render
+
+    folder = CrawlFolder.existing(arguments.folder) if arguments.folder else None
+    loaded = _load(folder, arguments.config, {})
+    return _say(as_json(loaded) if arguments.json else render(loaded))

@@ -1,0 +1,105 @@
+"""The folder of a crawl: what lies where, whether it is one, and who works in it.
+
+crawl.toml   the settings in force, written when the crawl is made and when they change
+crawl.lock   held by the process that works here; names it
+frontier/    the frontier's store
+archive/     WARC segments and their indexes
+skitter.log  what happened, one JSON object a line
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from skitter.errors import FolderInUse, NotACrawl, SkitterError, StoreFailed
+
+
+class CrawlFolder:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.settings_file = path / "crawl.toml"
+        self.frontier = path / "frontier"
+        self.archive = path / "archive"
+        self.log = path / "skitter.log"
+        self._lock_file = path / "crawl.lock"
+        self._lock = -1
+
+    @classmethod
+    def existing(cls, path: Path) -> CrawlFolder:
+        """A folder that holds a crawl, to look into or to go on with."""
+        folder = cls(path)
+        if not path.exists():
+            raise NotACrawl(f"{path} does not exist: start a crawl with skitter crawl SEED --into {path}")
+        if not folder.settings_file.is_file():
+            raise NotACrawl(f"{path} is not a crawl (it has no crawl.toml): name the folder given to --into")
+        return folder
+
+    @classmethod
+    def for_crawling(cls, path: Path) -> CrawlFolder:
+        """A folder that holds a crawl, or can: missing, or empty."""
+        folder = cls(path)
+        if folder.settings_file.is_file():
+            return folder
+        if path.exists() and not path.is_dir():
+            raise NotACrawl(f"{path} is a file: name a folder for the crawl")
+        try:
+            # the lock is the first thing a crawl makes: alone, it is of one that was stopped there and then
+            if path.exists() and any(entry.name != "crawl.lock" for entry in path.iterdir()):
+                raise NotACrawl(f"{path} is not empty and holds no crawl: name a new or an empty folder")
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        return folder
+
+    @property
+    def is_new(self) -> bool:
+        return not self.settings_file.is_file()
+
+    def lock(self) -> None:
+        """Until `unlock` or the end of the process, no other process may crawl here."""
+        try:
+            self._lock = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(self._lock, 32).decode("ascii", "replace").strip() or "unknown"
+            os.close(self._lock)
+            self._lock = -1
+            raise FolderInUse(
+                f"{self.path} is in use by process {holder}: stop it first, or use another folder"
+            ) from None
+        try:
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+
+    def unlock(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def write_settings(self, text: str) -> None:
+        """Whole or not at all: a crawl without readable settings could not be gone on with."""
+        if self.settings_file.is_file() and self.settings_file.read_text() == text:
+            return
+        temporary = self.settings_file.with_suffix(".toml.new")
+        try:
+            with temporary.open("w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.settings_file)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise unwritable(self.path, error) from error
+
+
+def unwritable(path: Path, error: OSError) -> SkitterError:
+    return StoreFailed(
+        f"cannot write to {path} ({error.strerror}): check its owner, permissions and free space"
+    )

@@ -1,0 +1,121 @@
+"""From settings to objects: the only module that picks implementations.
+
+A `Crawl` is everything one process needs to crawl in a folder, opened in the order in which the parts depend on
+each other (lock, frontier, archive recovered to the frontier's marks, fetcher) and closed in reverse.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from skitter import __version__
+from skitter.archive.store import Archive
+from skitter.clock import Clock, SystemClock
+from skitter.fetch.curl import Fetcher, user_agent
+from skitter.fetch.guard import AddressGuard
+from skitter.fetch.resolver import Resolver
+from skitter.folder import CrawlFolder
+from skitter.frontier.base import Frontier
+from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.log import Log
+from skitter.model import HostPolicy
+from skitter.seeds import hosts_named
+from skitter.settings import Settings
+from skitter.telemetry import Telemetry
+from skitter.worker.loop import Loop
+from skitter.worker.report import Report
+from skitter.worker.step import Step
+
+
+class Crawl(msgspec.Struct, frozen=True, kw_only=True):
+    clock: Clock
+    frontier: Frontier
+    archive: Archive
+    fetcher: Fetcher
+    resolver: Resolver
+    loop: Loop
+    report: Report
+    telemetry: Telemetry
+    log: Log
+
+
+@asynccontextmanager
+async def open_frontier(
+    folder: CrawlFolder, settings: Settings, *, read_only: bool
+) -> AsyncIterator[RocksFrontier]:
+    """Read-only looks on while another process may crawl; otherwise the folder must be ours."""
+    if not read_only:
+        folder.lock()
+    try:
+        frontier = RocksFrontier(folder.frontier, settings, SystemClock(), read_only=read_only)
+        try:
+            yield frontier
+        finally:
+            await frontier.close()
+    finally:
+        folder.unlock()
+
+
+@asynccontextmanager
+async def open_crawl(folder: CrawlFolder, settings: Settings) -> AsyncIterator[Crawl]:
+    """The folder's lock must be held. What an interrupted run left over is cut off the archive here."""
+    clock = SystemClock()
+    async with contextlib.AsyncExitStack() as closing:
+        log = Log(folder.log, clock)
+        closing.callback(log.close)
+        frontier = RocksFrontier(folder.frontier, settings, clock)
+        closing.push_async_callback(frontier.close)
+        for name, policy in settings.hosts.items():
+            await _set_policies(frontier, name, policy)
+        archive = Archive.open(
+            folder.archive, settings.archive, clock, await frontier.marks(), _about(settings)
+        )
+        closing.callback(archive.close)
+        resolver = Resolver(settings.fetch, clock)
+        closing.push_async_callback(resolver.close)
+        guard = AddressGuard(
+            allow_private=settings.fetch.allow_private, allow_public=bool(settings.identity.contact)
+        )
+        fetcher = Fetcher(settings.fetch, settings.identity, resolver, guard, clock)
+        closing.push_async_callback(fetcher.close)
+        telemetry = Telemetry(clock.now(), settings.crawl.max_pages)
+        report = Report(telemetry, log)
+        step = Step(fetcher, archive, frontier, clock, settings)
+        yield Crawl(
+            clock=clock,
+            frontier=frontier,
+            archive=archive,
+            fetcher=fetcher,
+            resolver=resolver,
+            loop=Loop(frontier, archive, step, clock, settings, report),
+            report=report,
+            telemetry=telemetry,
+            log=log,
+        )
+
+
+async def _set_policies(frontier: Frontier, name: str, policy: HostPolicy) -> None:
+    for host in hosts_named(name):
+        await frontier.set_policy(host, policy)
+
+
+def _about(settings: Settings) -> dict[str, str]:
+    about = {
+        "software": f"skitter/{__version__}",
+        "http-header-user-agent": user_agent(settings.identity),
+    }
+    if settings.identity.contact:
+        about["operator"] = settings.identity.contact
+    return about
+
+
+def raise_descriptor_limit() -> None:
+    """A connection is a descriptor; the usual soft limit of 1,024 would end a broad crawl."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,80 @@
+"""What the worker tells the outside of what it did: counters for the display, lines for the log.
+
+Beside the path, never on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skitter.frontier.base import Settlement
+from skitter.log import Log
+from skitter.model import (
+    Exchange,
+    Failed,
+    Fetched,
+    HostLease,
+    NotModified,
+    Outcome,
+    Redirected,
+    RobotsRead,
+    UrlState,
+)
+from skitter.telemetry import Event, Metric, Telemetry
+
+
+class Report:
+    def __init__(self, telemetry: Telemetry, log: Log) -> None:
+        self._telemetry = telemetry
+        self._log = log
+        self.waiting_until: float | None = None
+
+    def waiting(self, until: float) -> None:
+        """Nothing can be asked now; the next host or retry is ready at `until`."""
+        self.waiting_until = until
+
+    def fetched(self, lease: HostLease, outcome: Outcome, exchange: Exchange | None) -> None:
+        self.waiting_until = None
+        telemetry = self._telemetry
+        if exchange is not None:
+            self._heard(lease, outcome, exchange)
+        match outcome.result:
+            case Fetched(status=status, truncated=truncated, copy=copy, links=links):
+                if 200 <= status < 300:
+                    telemetry.page(outcome.ended_at)
+                    telemetry.count(Metric.LINKS, len(links))
+                    if copy is None and exchange is not None and exchange.body:
+                        telemetry.count(Metric.DUPLICATES)
+                if truncated:
+                    telemetry.count(Metric.TRUNCATED)
+            case Redirected():
+                telemetry.count(Metric.REDIRECTS)
+            case NotModified():
+                telemetry.count(Metric.UNCHANGED)
+            case RobotsRead():
+                telemetry.count(Metric.ROBOTS)
+            case Failed(kind=kind):
+                telemetry.failure(kind)
+
+    def _heard(self, lease: HostLease, outcome: Outcome, exchange: Exchange) -> None:
+        milliseconds = (outcome.ended_at - outcome.sent_at) * 1000
+        self._telemetry.request(
+            lease.host, exchange.status, len(exchange.body), milliseconds, outcome.ended_at
+        )
+        if exchange.reused_connection:
+            self._telemetry.count(Metric.REUSED)
+
+    def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement]) -> None:
+        for outcome, settlement in zip(outcomes, settlements, strict=True):
+            self._telemetry.count(Metric.ADDED, settlement.added)
+            result = outcome.result
+            if isinstance(result, Failed):
+                self._log.write(
+                    Event.URL_DEAD if settlement.state is UrlState.DEAD_LETTER else Event.FETCH_FAILED,
+                    host=outcome.host,
+                    key=outcome.key.hex(),
+                    task=outcome.kind,
+                    kind=result.kind,
+                    detail=result.detail,
+                    status=result.status,
+                )
