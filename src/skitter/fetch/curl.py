@@ -46,7 +46,7 @@ _CODES: dict[int, FailureKind] = {
     pycurl.E_SSL_INVALIDCERTSTATUS: _K.TLS,
     pycurl.E_SSL_SHUTDOWN_FAILED: _K.TLS,
     pycurl.E_SSL_ENGINE_INITFAILED: _K.TLS,
-    pycurl.E_TOO_LARGE: _K.HEADERS_TOO_LARGE,
+    100: _K.HEADERS_TOO_LARGE,  # CURLE_TOO_LARGE, which pycurl does not name
 }
 _TRY_NEXT_ADDRESS = (_K.CONNECT_REFUSED, _K.CONNECT_TIMEOUT)
 
@@ -103,7 +103,12 @@ class Transfer:
 
     def _is_wanted(self) -> bool:
         content_type = next((v for k, v in self.headers() if k == "content-type"), "")
-        return self._wanted(self.curl.getinfo(pycurl.RESPONSE_CODE), content_type)
+        return self._wanted(self._status(), content_type)
+
+    def _status(self) -> int:
+        # libcurl may not be asked from inside its own callbacks
+        words = self.lines[0].split(None, 2) if self.lines else []
+        return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         pairs = (line.decode("latin-1").partition(":") for line in self.lines[1:])

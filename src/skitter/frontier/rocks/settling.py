@@ -215,8 +215,10 @@ class Settling:
     def _blame(self, turn: Turn, host: HostRow, result: Failed, ended_at: float) -> None:
         turn.tally.failures[result.kind] = turn.tally.failures.get(result.kind, 0) + 1
         host.last_failure = f"{result.kind}: {result.detail}" if result.detail else result.kind
-        if not RULES[result.kind].blames_host:
-            return
+        if RULES[result.kind].blames_host:
+            self._back_off(host, result, ended_at)
+
+    def _back_off(self, host: HostRow, result: Failed, ended_at: float) -> None:
         host.failures += 1
         wait = wait_after(host.failures, self._retry.backoff)
         if host.failures >= self._retry.quarantine_after:
@@ -271,9 +273,10 @@ class Settling:
                 errand = Errand(behalf=concerned.host, url=result.target.url, hops=hops + 1)
                 turn.send_errand(errand, result.target.host)
             case Failed():
+                # RFC 9309 2.3.1.4: unreachable means disallowed, so whatever failed, the host has to wait
                 self._blame(turn, host, result, outcome.ended_at)
-                if concerned is not host:
-                    self._blame(turn, concerned, result, outcome.ended_at)
+                if concerned is not host or not RULES[result.kind].blames_host:
+                    self._back_off(concerned, result, outcome.ended_at)
             case _:
                 raise TypeError(f"a robots task cannot be settled with {type(result).__name__}")
 
