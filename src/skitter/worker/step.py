@@ -23,7 +23,6 @@ from skitter.model import (
     FailureKind,
     Fetched,
     HostLease,
-    Link,
     NotModified,
     Outcome,
     RecordAt,
@@ -40,6 +39,7 @@ from skitter.robots.rules import MAX_BYTES as MAX_ROBOTS_BYTES
 from skitter.schedule.priority import priority_of
 from skitter.settings import Settings
 from skitter.urls.canonical import host_of, key_of, normalise
+from skitter.urls.links import LinkReader
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)
@@ -55,6 +55,7 @@ class Step:
         self._frontier = frontier
         self._clock = clock
         self._settings = settings
+        self._links = LinkReader()
         # Bodies archived since the last commit: the frontier cannot know them yet.
         self._fresh_copies: dict[bytes, Copy] = {}
 
@@ -195,25 +196,9 @@ class Step:
             robots_tags=tuple(value for name, value in exchange.headers if name == "x-robots-tag"),
             product=self._settings.identity.product,
         )
-        links = () if page.directives.nofollow else discover(task, page.base, page.links)
-        return page.title, page.directives.text, links
-
-
-def discover(task: Task, base: str, links: tuple[Link, ...]) -> tuple[Discovered, ...]:
-    """The distinct URLs a page points at and lets us follow."""
-    depth = task.depth + 1
-    priority = priority_of(Via.LINK, depth)
-    found: dict[str, Discovered] = {}
-    for link in links:
-        if "nofollow" in link.rel:
-            continue
-        url = normalise(link.href, base)
-        if url is None or url in found or url == task.url:
-            continue
-        found[url] = Discovered(
-            url=url, key=key_of(url), host=host_of(url), depth=depth, parent=task.key, priority=priority
-        )
-    return tuple(found.values())
+        links = () if page.directives.nofollow else page.links
+        found = self._links.discover(task.key, task.url, task.depth, page.base, links)
+        return page.title, page.directives.text, found
 
 
 def _wanted_for(task: Task) -> Callable[[int, str], bool]:
