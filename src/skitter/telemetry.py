@@ -149,7 +149,7 @@ class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
     queued: int = 0
     in_progress: int = 0
     waiting_retry: int = 0
-    completed: int = 0
+    pages_in_all: int = 0
     denied: int = 0
     gone: int = 0
     dead: int = 0
@@ -194,7 +194,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     queued: int = 0
     in_progress: int = 0
     waiting_retry: int = 0
-    completed: int = 0
+    pages_in_all: int = 0
     denied: int = 0
     refused: int = 0
     gone: int = 0
