@@ -121,7 +121,9 @@ class Loop:
 
     async def _chores(self, now: float) -> None:
         await self._frontier.promote(now)
-        await self._frontier.reap(now)
+        if expired := await self._frontier.reap(now):
+            self._report.expired(expired)
+        self._report.holding(len(self._leases))
         await self._renew(now)
 
     def _sync_in_background(self, now: float) -> None:
