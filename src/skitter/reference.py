@@ -40,11 +40,12 @@ a setting.
 _FAILURES_INTRO = """\
 # Failures
 
-Every way a fetch can fail, and what follows. After a failure a URL waits `retry.backoff` (its first entry after the
-first failure, its last one repeated) or what Retry-After asked for, whichever is longer, and is tried again until its
-attempts are used up. Where the host backs off, the whole host is left alone for `retry.backoff` by its own failures in
-a row, and for `retry.quarantine` after `retry.quarantine_after` of them. 429 and 503 also halve its rate at once; good
-answers bring it back slowly. A robots.txt that cannot be read holds back every URL of its host, whatever the kind.
+Every way a fetch can fail, and what follows. After a failure a URL waits `retry.backoff` (its first entry
+after the first failure, its last one repeated) or what Retry-After asked for, whichever is longer, and is
+tried again until its attempts are used up. Where the host backs off, the whole host is left alone for
+`retry.backoff` by its own failures in a row, and for `retry.quarantine` after `retry.quarantine_after` of
+them. 429 and 503 also halve its rate at once; good answers bring it back slowly. A robots.txt that cannot
+be read holds back every URL of its host, whatever the kind.
 """
 
 _HOSTS_INTRO = """\
