@@ -155,6 +155,8 @@ def _story_lines(found: Explanation) -> Iterator[str]:
     yield _line("found", found.found)
     for number, page in enumerate(found.trail):
         yield _line("on" if number == 0 else "which is on", page)
+    if found.admitted:
+        yield _line("admitted", found.admitted)
     yield _line("priority", f"{found.priority}, tier {found.tier}, depth {found.depth}")
     if found.waits:
         yield _line("waits", found.waits)

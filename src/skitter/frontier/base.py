@@ -118,6 +118,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     state: str = "unknown"
     reason: str = ""
     found: str = ""
+    admitted: str = ""
     trail: tuple[str, ...] = ()
     depth: int = 0
     priority: int = 0

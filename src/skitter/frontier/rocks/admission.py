@@ -5,7 +5,7 @@ Called for seeds and, inside the turn that settles a page, for the links the pag
 
 from __future__ import annotations
 
-from skitter.frontier.rocks.book import Turn
+from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.rows import UrlRow
 from skitter.model import Discovered, Refusal, UrlState, Verdict, VerdictKind, Via
 from skitter.settings import PolitenessSettings
@@ -69,6 +69,16 @@ class Admission:
         if budget and host is not None and host.admitted >= budget:
             return Refusal.BUDGET, f"{host.admitted} URLs admitted, the budget of {found.host} is {budget}"
         return None
+
+    def why(self, book: Book, url: str, via: Via) -> str:
+        """The rule that lets a URL in, in words, by the settings in force now."""
+        if via is Via.SEED:
+            return "seeds are always in scope"
+        anchors = self._scope.anchors_for(url)
+        if not anchors:
+            return "scope is any"
+        found = next((anchor for anchor in anchors if book.has_anchor(anchor)), None)
+        return f"a seed brought {found} into scope" if found else "it was in scope when it was found"
 
     def _outside(self, turn: Turn, url: str) -> Refused | None:
         anchors = self._scope.anchors_for(url)

@@ -148,6 +148,7 @@ class Views:
             state=state.name.lower(),
             reason=_reason(row, state),
             found=_found_words(row),
+            admitted="" if state is UrlState.REFUSED else self._admission.why(self._book, row.url, row.via),
             trail=tuple(self._trail(row)),
             depth=row.depth,
             priority=row.priority,
@@ -214,8 +215,8 @@ class Views:
             return "robots.txt has not been read yet"
         ruling = self._book.rules(host_id(host.host)).decide(target_of(url))
         verb = "allowed" if ruling.allowed else "denied"
-        by = f"line {ruling.line}: {ruling.rule}" if ruling.rule else "no rule matches"
-        return f"{verb} by {by} ({_robots_words(host)})"
+        by = f" by line {ruling.line}: {ruling.rule}" if ruling.rule else ", no rule matches"
+        return f"{verb}{by} ({_robots_words(host)})"
 
     def _trail(self, row: UrlRow) -> Iterator[str]:
         """The pages through which it was found, nearest first, up to the seed."""
