@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skitter.schedule.priority import TierTurns
+from tests.frontier_kit import Driver, seed
 
 WEIGHTS = (8, 4, 2, 1)
 
@@ -34,3 +35,15 @@ def test_a_tier_gets_no_credit_for_the_time_before_all_were_idle() -> None:
     _serve(turns, [3], 1000)
     turns.empty(3)
     assert _serve(turns, [0, 3], 90).count(3) >= 8
+
+
+def test_the_lowest_tier_advances_while_new_hosts_keep_coming_in_the_highest(driver: Driver) -> None:
+    driver.open_host("http://low.test/a")
+    driver.fetch()
+    driver.admit(seed("http://low.test/b", priority=10))
+    driver.clock.advance(60)
+    for batch in range(20):
+        driver.admit(*(seed(f"http://new{batch}-{i}.test/", priority=90) for i in range(8)))
+        if any(lease.host == "http://low.test" for lease in driver.lease(capacity=4)):
+            return
+    raise AssertionError("80 leases, and the lowest tier was never served")

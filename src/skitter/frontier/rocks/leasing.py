@@ -94,9 +94,13 @@ class Leasing:
     def _choose(
         self, turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, tier: int, most: int
     ) -> list[tuple[Task, bytes]]:
+        # robots.txt counts as a task served too: else a tier full of new hosts would starve the others
         if host.errands:
-            return _errands(turn, ident, host, lease, most)
+            errands = _errands(turn, ident, host, lease, most)
+            self._turns.served(tier, len(errands))
+            return errands
         if host.robots_until <= turn.now:
+            self._turns.served(tier, 1)
             lease.robots = 1
             url = robots_url(Host(host.host))
             return [(Task(kind=TaskKind.ROBOTS, key=key_of(url), url=url), b"")]
