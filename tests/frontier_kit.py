@@ -218,9 +218,11 @@ class Driver:
         audit(self.frontier)
 
     def close(self) -> None:
-        audit(self.frontier)
-        self._runner.run(self.frontier.close())
-        self._runner.close()
+        try:
+            audit(self.frontier)
+        finally:
+            self._runner.run(self.frontier.close())
+            self._runner.close()
 
 
 def token_of(lease: HostLease, change: int) -> Token:

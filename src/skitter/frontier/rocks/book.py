@@ -121,6 +121,7 @@ class Book:
     def forget(self) -> None:
         """Drop every cached row; the disk is the truth."""
         self._hosts.clear()
+        self._rules.clear()
         self._leases.clear()
         self._anchors.clear()
         self.recent.clear()
