@@ -11,6 +11,7 @@ from skitter.frontier.base import Settled, Settlement
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import (
+    REJUDGE,
     Errand,
     FetchRow,
     HostRow,
@@ -293,7 +294,7 @@ class Settling:
         elif before:
             turn.delete("robots", ident)
         if host.denied and body != before:
-            turn.put("meta", b"rejudge" + ident, b"")
+            turn.put("meta", REJUDGE + ident, b"")
 
 
 def _place(record: RecordAt | None) -> tuple[str, int, int] | None:
