@@ -157,10 +157,12 @@ class Leasing:
 def _fit(delay: float, parallel: int, duration: float, usual: int) -> int:
     """As many tasks as a polite worker finishes well before the deadline."""
     if parallel > 1:
-        return parallel * _TASKS_PER_PARALLEL
-    wanted = max(usual, int(_LEASE_SECONDS / max(delay, 0.001)))
+        wanted = parallel * _TASKS_PER_PARALLEL
+    else:
+        wanted = min(max(usual, int(_LEASE_SECONDS / max(delay, 0.001))), _MOST_TASKS)
+    # starts are a delay apart, also when several may be in flight
     in_time = int(duration / 2 / delay) if delay > 0 else wanted
-    return max(1, min(wanted, in_time, _MOST_TASKS))
+    return max(1, min(wanted, in_time))
 
 
 def _ready_hosts(book: Book, tier: int, now: float) -> Iterator[bytes]:
