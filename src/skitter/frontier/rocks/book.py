@@ -241,6 +241,12 @@ class Turn:
         self._urls[key] = row
         self.put("urls", key, encode(row))
 
+    def room(self, max_pages: int) -> int:
+        """How many more pages may come before `max_pages` could be passed; 0 means no limit."""
+        if not max_pages:
+            return 1 << 30
+        return max_pages - self.tally.pages - self.tally.urls.get(UrlState.IN_PROGRESS, 0)
+
     # -- moves
 
     def count(self, state: UrlState, change: int) -> None:

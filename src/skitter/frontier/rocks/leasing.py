@@ -44,7 +44,7 @@ class Leasing:
     def lease(self, turn: Turn, worker: str, capacity: int, duration: float) -> list[HostLease]:
         granted: list[HostLease] = []
         waiting = {tier: _ready_hosts(turn.book, tier, turn.now) for tier in range(TIERS)}
-        room = self.room(turn)
+        room = turn.room(self._settings.crawl.max_pages)
         while waiting and len(granted) < capacity and room > 0:
             tier = self._turns.next_of(list(waiting))
             ident = next(waiting[tier], None)
@@ -60,13 +60,6 @@ class Leasing:
                 granted.append(lease)
                 room -= len(lease.tasks)
         return granted
-
-    def room(self, turn: Turn) -> int:
-        """How many more pages may be handed out before `max_pages` could be passed."""
-        limit = self._settings.crawl.max_pages
-        if not limit:
-            return 1 << 30
-        return limit - turn.tally.pages - turn.tally.urls.get(UrlState.IN_PROGRESS, 0)
 
     def _grant(
         self, turn: Turn, ident: bytes, host: HostRow, tier: int, worker: str, duration: float, room: int

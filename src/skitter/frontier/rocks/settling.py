@@ -2,7 +2,8 @@
 brought, which go through admission.
 
 An outcome counts only if its lease is live and its URL is still out under it. A late page (its lease expired)
-is kept when nobody has fetched or is fetching that URL; everything else that is stale changes nothing.
+is kept when nobody has fetched or is fetching that URL, and leases out leave room for it under the page limit;
+everything else that is stale changes nothing.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ _STALE = Settlement(Settled.STALE)
 class Settling:
     def __init__(self, settings: Settings, admission: Admission) -> None:
         self._retry = settings.retry
+        self._max_pages = settings.crawl.max_pages
         self._robots_ttl = settings.politeness.robots_ttl
         self._admission = admission
 
@@ -91,6 +93,8 @@ class Settling:
         if row is None or not row.slot or isinstance(outcome.result, Failed):
             return self._stale(turn)
         if host.lease is not None and outcome.key in turn.book.lease_slots(ident, host.lease.token):
+            return self._stale(turn)
+        if turn.room(self._max_pages) <= 0:
             return self._stale(turn)
         tier = lane_of(row.slot) - 1
         host.queued[tier] -= 1
