@@ -40,6 +40,7 @@ from skitter.model import (
 from skitter.schedule.politeness import recovered, smoothed, throttled
 from skitter.schedule.retry import RULES, attempts_allowed, wait_after
 from skitter.settings import Settings
+from skitter.urls.canonical import host_id
 
 _MOST_ROBOTS_HOPS = 5
 _LONGEST_RETRY_AFTER = 86_400.0
@@ -55,7 +56,12 @@ class Settling:
         self._admission = admission
 
     def settle(self, turn: Turn, outcome: Outcome) -> Settlement:
-        ident, host = turn.host(outcome.host)
+        ident = host_id(outcome.host)
+        host = turn.touch(ident)
+        if host is None:
+            return _STALE
+        if outcome.key[:8] != ident:
+            return self._stale(turn)
         lease = host.lease
         # whatever the outcome is worth, its request was made: the host's spacing counts from it
         host.last_start = max(host.last_start, outcome.sent_at)
