@@ -271,7 +271,9 @@ def _check_urls(tables: _Tables) -> None:
     assert states == Counter({UrlState(s): n for s, n in tables.tally.urls.items() if n})
     refused = Counter(row.reason for row in tables.urls.values() if row.state == UrlState.REFUSED)
     assert refused == {reason: n for reason, n in tables.tally.refusals.items() if n}
-    pages = [row for row in tables.urls.values() if row.state == UrlState.COMPLETED and row.status // 100 == 2]
+    pages = [
+        row for row in tables.urls.values() if row.state == UrlState.COMPLETED and row.status // 100 == 2
+    ]
     assert len(pages) == tables.tally.pages
     assert all(key_of(row.url) == key for key, row in tables.urls.items())
 

@@ -22,7 +22,11 @@ def test_a_seeds_redirect_brings_its_target_into_scope_even_if_a_link_was_refuse
 ) -> None:
     driver = start(Settings(frontier=FrontierSettings(recent_keys=recent_keys)))
     driver.open_host("http://a.test/")
-    assert kinds(driver, "http://www.a.test/", "http://a.test/1", "http://a.test/2") == [REFUSED, ADDED, ADDED]
+    assert kinds(driver, "http://www.a.test/", "http://a.test/1", "http://a.test/2") == [
+        REFUSED,
+        ADDED,
+        ADDED,
+    ]
     driver.fetch(redirected("http://www.a.test/", depth=0))
     assert driver.explain("http://www.a.test/").state == "queued"
     assert kinds(driver, "http://www.a.test/more") == [ADDED]
