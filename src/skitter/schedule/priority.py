@@ -35,22 +35,22 @@ def tier_of(priority: int) -> int:
 class TierTurns:
     """Whose turn it is: stride scheduling. A tier's pass grows by 1/weight for each task it was served;
     the tier with the smallest pass goes next. A tier that had nothing to serve for a while gets no credit
-    for it: its pass is lifted to the smallest of the others when it comes back."""
+    for it: when it comes back its pass is lifted to where the others had got to."""
 
     def __init__(self, weights: Sequence[int]) -> None:
         self._strides = [1.0 / weight for weight in weights]
         self._passes = [0.0] * len(weights)
         self._idle = [True] * len(weights)
+        self._reached = 0.0
 
     def next_of(self, tiers: Sequence[int]) -> int:
         for tier in tiers:
             if self._idle[tier]:
                 self._idle[tier] = False
-                self._passes[tier] = max(self._passes[tier], self._least_busy())
-        return min(tiers, key=lambda tier: (self._passes[tier], tier))
-
-    def _least_busy(self) -> float:
-        return min((p for p, idle in zip(self._passes, self._idle, strict=True) if not idle), default=0.0)
+                self._passes[tier] = max(self._passes[tier], self._reached)
+        chosen = min(tiers, key=lambda tier: (self._passes[tier], tier))
+        self._reached = self._passes[chosen]
+        return chosen
 
     def served(self, tier: int, tasks: int) -> None:
         self._passes[tier] += self._strides[tier] * tasks

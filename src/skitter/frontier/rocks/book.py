@@ -121,6 +121,7 @@ class Book:
     def forget(self) -> None:
         """Drop every cached row; the disk is the truth."""
         self._hosts.clear()
+        self._rules.clear()
         self._leases.clear()
         self._anchors.clear()
         self.recent.clear()
@@ -239,6 +240,12 @@ class Turn:
     def put_url(self, key: bytes, row: UrlRow) -> None:
         self._urls[key] = row
         self.put("urls", key, encode(row))
+
+    def room(self, max_pages: int) -> int:
+        """How many more pages may come before `max_pages` could be passed; 0 means no limit."""
+        if not max_pages:
+            return 1 << 30
+        return max_pages - self.tally.pages - self.tally.urls.get(UrlState.IN_PROGRESS, 0)
 
     # -- moves
 

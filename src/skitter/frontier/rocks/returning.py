@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from skitter.frontier.rocks.book import Turn
-from skitter.frontier.rocks.rows import UrlRow, micros
+from skitter.frontier.rocks.rows import REJUDGE, UrlRow, micros
 from skitter.model import Host, UrlKey, UrlState
 from skitter.urls.canonical import host_id, host_of, target_of
 
-_REJUDGE = b"rejudge"
 # One turn moves at most so many, so that no call takes long however many are due.
 _MOST = 2_000
 _END = b"\xff" * 16
@@ -45,8 +44,8 @@ def _promote_due(turn: Turn) -> int:
 
 def _rejudge_denied(turn: Turn) -> int:
     """Hosts whose robots.txt changed: what it no longer denies is queued again."""
-    for entry, _ in turn.book.store.scan("meta", _REJUDGE, _REJUDGE + b"\xff" * 9):
-        ident = entry[len(_REJUDGE) :]
+    for entry, _ in turn.book.store.scan("meta", REJUDGE, REJUDGE + b"\xff" * 9):
+        ident = entry[len(REJUDGE) :]
         moved, done = _rejudge_host(turn, ident, turn.book.store.get("meta", entry) or b"")
         if done is None:
             turn.delete("meta", entry)

@@ -27,6 +27,8 @@ from skitter.model import HostPolicy, Via
 
 TABLES = "urls hosts queue ready leases timers due denied dead robots copies ledger anchors meta".split()
 ERRAND_LANE = 0
+# meta: hosts whose robots.txt changed, so that what it denied is looked at again
+REJUDGE = b"rejudge"
 _MICRO = 1_000_000
 
 

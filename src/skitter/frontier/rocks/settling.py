@@ -2,7 +2,8 @@
 brought, which go through admission.
 
 An outcome counts only if its lease is live and its URL is still out under it. A late page (its lease expired)
-is kept when nobody has fetched or is fetching that URL; everything else that is stale changes nothing.
+is kept when nobody has fetched or is fetching that URL, and leases out leave room for it under the page limit;
+everything else that is stale changes nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from skitter.frontier.base import Settled, Settlement
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import (
+    REJUDGE,
     Errand,
     FetchRow,
     HostRow,
@@ -38,6 +40,7 @@ from skitter.model import (
 from skitter.schedule.politeness import recovered, smoothed, throttled
 from skitter.schedule.retry import RULES, attempts_allowed, wait_after
 from skitter.settings import Settings
+from skitter.urls.canonical import host_id
 
 _MOST_ROBOTS_HOPS = 5
 _LONGEST_RETRY_AFTER = 86_400.0
@@ -48,11 +51,17 @@ _STALE = Settlement(Settled.STALE)
 class Settling:
     def __init__(self, settings: Settings, admission: Admission) -> None:
         self._retry = settings.retry
+        self._max_pages = settings.crawl.max_pages
         self._robots_ttl = settings.politeness.robots_ttl
         self._admission = admission
 
     def settle(self, turn: Turn, outcome: Outcome) -> Settlement:
-        ident, host = turn.host(outcome.host)
+        ident = host_id(outcome.host)
+        host = turn.touch(ident)
+        if host is None:
+            return _STALE
+        if outcome.key[:8] != ident:
+            return self._stale(turn)
         lease = host.lease
         # whatever the outcome is worth, its request was made: the host's spacing counts from it
         host.last_start = max(host.last_start, outcome.sent_at)
@@ -90,6 +99,8 @@ class Settling:
         if row is None or not row.slot or isinstance(outcome.result, Failed):
             return self._stale(turn)
         if host.lease is not None and outcome.key in turn.book.lease_slots(ident, host.lease.token):
+            return self._stale(turn)
+        if turn.room(self._max_pages) <= 0:
             return self._stale(turn)
         tier = lane_of(row.slot) - 1
         host.queued[tier] -= 1
@@ -293,7 +304,7 @@ class Settling:
         elif before:
             turn.delete("robots", ident)
         if host.denied and body != before:
-            turn.put("meta", b"rejudge" + ident, b"")
+            turn.put("meta", REJUDGE + ident, b"")
 
 
 def _place(record: RecordAt | None) -> tuple[str, int, int] | None:

@@ -17,7 +17,7 @@ from skitter.frontier.base import (
 )
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book
-from skitter.frontier.rocks.rows import HostRow, UrlRow, decode_fetch, decode_host, seconds
+from skitter.frontier.rocks.rows import REJUDGE, HostRow, UrlRow, decode_fetch, decode_host, seconds
 from skitter.model import Discovered, Host, UrlState, Via
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
@@ -53,6 +53,9 @@ class Views:
             firsts += [seconds(key[1:9]) for key, _ in itertools.islice(ready, 1)]
         due = book.store.scan("due", book.due_low, _END)
         firsts += [seconds(key[:8]) for key, _ in itertools.islice(due, 1)]
+        changed = book.store.scan("meta", REJUDGE, REJUDGE + b"\xff" * 9)
+        hosts = [book.host(key[len(REJUDGE) :]) for key, _ in itertools.islice(changed, 1)]
+        firsts += [book.earliest_start(host) for host in hosts if host is not None]
         return min(firsts, default=None)
 
     def stats(self) -> Stats:
