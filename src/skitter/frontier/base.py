@@ -77,6 +77,17 @@ class Horizon(msgspec.Struct, frozen=True, kw_only=True):
     next_at: float | None
 
 
+class PolitenessLedger(msgspec.Struct, frozen=True, kw_only=True):
+    """What hosts were promised against what they got, by the workers' own times. `violations` must stay 0.
+    The smallest gap is the one that came closest to what was required of it (or went below)."""
+
+    gaps: int
+    violations: int
+    smallest_gap: float | None = None
+    required: float | None = None
+    host: str = ""
+
+
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
     urls: dict[str, int]
     hosts: dict[str, int]
@@ -90,6 +101,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     statuses: dict[str, int]
     leases_expired: int
     stale_outcomes: int
+    politeness: PolitenessLedger
     next_at: float | None
 
 
@@ -148,6 +160,7 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     response_ms: float
     address: str
     policy: HostPolicy | None
+    smallest_gap: float | None
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):

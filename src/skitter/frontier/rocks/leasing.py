@@ -68,7 +68,9 @@ class Leasing:
         delay = turn.book.delay_of(host)
         parallel = host.policy.parallel if host.policy and host.policy.parallel else 1
         turn.tally.token += 1
-        lease = LeaseRow(turn.tally.token, worker, turn.now + duration, [0] * TIERS)
+        lease = LeaseRow(
+            turn.tally.token, worker, turn.now + duration, [0] * TIERS, delay=delay, parallel=parallel
+        )
         fit = _fit(delay, parallel, duration, self._settings.frontier.tasks_per_lease)
         tasks = self._choose(turn, ident, host, lease, tier, min(room, fit))
         if not tasks:

@@ -41,6 +41,8 @@ class LeaseRow(msgspec.Struct, array_like=True):
     pages: list[int]
     errands: int = 0
     robots: int = 0
+    delay: float = 0.0
+    parallel: int = 1
 
     def outstanding(self) -> int:
         return sum(self.pages) + self.errands + self.robots
@@ -52,6 +54,16 @@ class LeasedTask(msgspec.Struct, array_like=True, frozen=True):
 
     key: bytes
     slot: bytes
+
+
+class Gap(msgspec.Struct, array_like=True, frozen=True):
+    """How long after a request to a host the next one was sent, and how long it had to be at least."""
+
+    seconds: float
+    required: float
+
+    def margin(self) -> float:
+        return self.seconds - self.required
 
 
 class HostRow(msgspec.Struct, array_like=True):
@@ -85,6 +97,9 @@ class HostRow(msgspec.Struct, array_like=True):
     received: int = 0
     address: str = ""
     last_failure: str = ""
+    last_sent: float = 0.0
+    last_ended: float = 0.0
+    tightest: Gap | None = None
 
 
 class UrlRow(msgspec.Struct, array_like=True):
@@ -153,6 +168,10 @@ class Tally(msgspec.Struct):
     statuses: dict[str, int] = msgspec.field(default_factory=dict)
     leases_expired: int = 0
     stale_outcomes: int = 0
+    gaps: int = 0
+    violations: int = 0
+    tightest: Gap | None = None
+    tightest_host: str = ""
 
 
 encode = msgspec.msgpack.Encoder().encode

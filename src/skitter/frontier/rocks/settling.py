@@ -15,6 +15,7 @@ from skitter.frontier.rocks.rows import (
     REJUDGE,
     Errand,
     FetchRow,
+    Gap,
     HostRow,
     UrlRow,
     decode_errand,
@@ -45,6 +46,8 @@ from skitter.urls.canonical import host_id
 _MOST_ROBOTS_HOPS = 5
 _LONGEST_RETRY_AFTER = 86_400.0
 _GONE = (404, 410)
+# Times are floats since the epoch: differences below this are rounding.
+_CLOCK_GRAIN = 0.000_01
 _STALE = Settlement(Settled.STALE)
 
 
@@ -64,6 +67,7 @@ class Settling:
             return self._stale(turn)
         lease = host.lease
         # whatever the outcome is worth, its request was made: the host's spacing counts from it
+        self._account_gap(turn, host, outcome)
         host.last_start = max(host.last_start, outcome.sent_at)
         if lease is None or lease.token != outcome.token:
             return self._settle_late(turn, ident, host, outcome)
@@ -77,6 +81,25 @@ class Settling:
         if lease.outstanding() == 0:
             turn.end_lease(ident, host)
         return settlement
+
+    def _account_gap(self, turn: Turn, host: HostRow, outcome: Outcome) -> None:
+        """The politeness ledger: what was asked of workers against what they did, from their own times.
+        Hosts that the operator lets be asked in parallel are out of it."""
+        lease = host.lease
+        held = lease is not None and lease.token == outcome.token
+        required = lease.delay if lease is not None and held else turn.book.delay_of(host)
+        if host.last_sent and not (lease is not None and held and lease.parallel > 1):
+            gap = Gap(outcome.sent_at - host.last_sent, required)
+            early = outcome.sent_at < host.last_ended - _CLOCK_GRAIN
+            turn.tally.gaps += 1
+            if early or gap.margin() < -_CLOCK_GRAIN:
+                turn.tally.violations += 1
+            if host.tightest is None or gap.margin() < host.tightest.margin():
+                host.tightest = gap
+            if turn.tally.tightest is None or gap.margin() < turn.tally.tightest.margin():
+                turn.tally.tightest, turn.tally.tightest_host = gap, host.host
+        host.last_sent = max(host.last_sent, outcome.sent_at)
+        host.last_ended = max(host.last_ended, outcome.ended_at)
 
     def _stale(self, turn: Turn) -> Settlement:
         turn.tally.stale_outcomes += 1

@@ -13,11 +13,12 @@ from skitter.frontier.base import (
     Horizon,
     HostStanding,
     HostView,
+    PolitenessLedger,
     Stats,
 )
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book
-from skitter.frontier.rocks.rows import REJUDGE, HostRow, UrlRow, decode_fetch, decode_host, seconds
+from skitter.frontier.rocks.rows import REJUDGE, HostRow, Tally, UrlRow, decode_fetch, decode_host, seconds
 from skitter.model import Discovered, Host, UrlState, Via
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
@@ -73,6 +74,7 @@ class Views:
             statuses=dict(sorted(tally.statuses.items())),
             leases_expired=tally.leases_expired,
             stale_outcomes=tally.stale_outcomes,
+            politeness=_ledger(tally),
             next_at=self._next_at(),
         )
 
@@ -119,6 +121,7 @@ class Views:
             response_ms=row.response_time * 1000,
             address=row.address,
             policy=row.policy,
+            smallest_gap=row.tightest.seconds if row.tightest else None,
         )
 
     def _delay_why(self, row: HostRow) -> str:
@@ -244,6 +247,17 @@ class Views:
                 record=f"{row.record[0]} at {row.record[1]}, {row.record[2]} bytes" if row.record else "",
                 detail=row.detail,
             )
+
+
+def _ledger(tally: Tally) -> PolitenessLedger:
+    tightest = tally.tightest
+    return PolitenessLedger(
+        gaps=tally.gaps,
+        violations=tally.violations,
+        smallest_gap=tightest.seconds if tightest else None,
+        required=tightest.required if tightest else None,
+        host=tally.tightest_host,
+    )
 
 
 def _reason(row: UrlRow, state: UrlState) -> str:
