@@ -88,6 +88,16 @@ class PolitenessLedger(msgspec.Struct, frozen=True, kw_only=True):
     host: str = ""
 
 
+class FilterFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """The seen filter: its size, the share of it that can be trusted, and its observed false-positive rate."""
+
+    bytes: int
+    layers: int
+    trusted: float
+    asked: int
+    false_positive_rate: float
+
+
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
     urls: dict[str, int]
     hosts: dict[str, int]
@@ -102,7 +112,8 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     leases_expired: int
     stale_outcomes: int
     politeness: PolitenessLedger
-    next_at: float | None
+    seen_filter: FilterFigures | None = None
+    next_at: float | None = None
 
 
 class FetchView(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,21 +7,29 @@ that is behind its share goes first, so a low one never starves.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from skitter.model import Via
 
 TIERS = 4
 SEED_PRIORITY = 80
-_FIRST_LINK = 65
-_PER_LEVEL = 5
-_LEAST = 10
 NAMED = {"high": 90, "normal": 60, "low": 20}
 
 
-def priority_of(via: Via, depth: int) -> int:
-    if via is Via.SEED or depth == 0:
-        return SEED_PRIORITY
-    return max(_LEAST, _FIRST_LINK - _PER_LEVEL * (depth - 1))
+class Prioritizer(Protocol):
+    def priority(self, via: Via, depth: int, linking_hosts: int) -> int:
+        """From 0 to 100. Asked again when another host turns out to link a URL that is still queued."""
+        ...
+
+
+class ByDepthAndLinks:
+    """Near to a seed is urgent; so is what many other hosts point at: 5 more for each doubling."""
+
+    def priority(self, via: Via, depth: int, linking_hosts: int) -> int:
+        if via is Via.SEED or depth == 0:
+            return SEED_PRIORITY
+        nearness = max(10, 65 - 5 * (depth - 1))
+        return min(SEED_PRIORITY - 1, nearness + 5 * (linking_hosts.bit_length() - 1 if linking_hosts else 0))
 
 
 def tier_of(priority: int) -> int:

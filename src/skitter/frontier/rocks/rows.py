@@ -104,7 +104,8 @@ class HostRow(msgspec.Struct, array_like=True):
 
 class UrlRow(msgspec.Struct, array_like=True):
     """A URL. `state` is a UrlState, except that IN_PROGRESS is never stored: a leased URL keeps its place in
-    the queue, so a lease that ends without an outcome leaves nothing to repair."""
+    the queue, so a lease that ends without an outcome leaves nothing to repair. `linkers` are two-byte marks of
+    the other hosts that link it, as long as it is queued and up to a limit."""
 
     url: str
     state: int
@@ -130,6 +131,7 @@ class UrlRow(msgspec.Struct, array_like=True):
     title: str = ""
     directives: str = ""
     truncated: bool = False
+    linkers: bytes = b""
 
 
 class FetchRow(msgspec.Struct, array_like=True):

@@ -75,6 +75,7 @@ class Views:
             leases_expired=tally.leases_expired,
             stale_outcomes=tally.stale_outcomes,
             politeness=_ledger(tally),
+            seen_filter=None if self._book.read_only else self._book.seen.figures(),
             next_at=self._next_at(),
         )
 
