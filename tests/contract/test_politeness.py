@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skitter.frontier.base import HostStanding
-from skitter.model import FailureKind, HostLease, HostPolicy
+from skitter.model import FailureKind, HostLease, HostPolicy, Result
 from skitter.settings import FrontierSettings, PolitenessSettings, Settings
 from tests.contract.conftest import Start
 from tests.frontier_kit import OK, Driver, discovered, failed, robots, seed
@@ -163,7 +163,8 @@ def test_429_halves_the_rate_at_once_and_good_answers_bring_it_back(start: Start
     driver.set_policy(A, HostPolicy(delay=2.0))
     driver.clock.advance(1)
     delays = []
-    for result in (failed(FailureKind.THROTTLED), failed(FailureKind.THROTTLED), *[OK] * 9):
+    results: list[Result] = [*[failed(FailureKind.THROTTLED)] * 2, *[OK] * 9]
+    for result in results:
         driver.fetch(result)
         delays.append(driver.host(A).delay)
         driver.clock.advance(3600)
