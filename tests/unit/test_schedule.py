@@ -106,7 +106,7 @@ def test_waits_grow_and_the_last_one_repeats() -> None:
 
 def test_seeds_come_first_and_depth_lowers_the_priority_to_a_floor() -> None:
     priorities = [priority_of(Via.LINK, depth) for depth in range(1, 40)]
-    assert all(SEED_PRIORITY > priority for priority in priorities)
+    assert all(priority < SEED_PRIORITY for priority in priorities)
     assert priorities == sorted(priorities, reverse=True)
     assert priorities[-1] == priorities[-2] > 0
     assert priority_of(Via.REDIRECT, 0) == priority_of(Via.SEED, 0) == SEED_PRIORITY

@@ -25,9 +25,10 @@ from skitter.settings import FetchSettings, IdentitySettings
 
 _IDLE_CONNECTIONS = 1024
 _READ_BUFFER = 256 * 1024
-_ACCEPT = "Accept: text/html,application/xhtml+xml,text/plain;q=0.9,application/xml;q=0.8,*/*;q=0.1"
+_ACCEPT = b"Accept: text/html,application/xhtml+xml,text/plain;q=0.9,application/xml;q=0.8,*/*;q=0.1"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SPLIT = re.compile(r"(https?)://(\[[^\]]+\]|[^/:]+)(?::(\d+))?(/.*)", re.DOTALL)
+_FIELD_VALUE = re.compile(r"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?")
 
 _K = FailureKind
 _CODES: dict[int, FailureKind] = {
@@ -174,22 +175,17 @@ class Fetcher:
         allowed = [address for address, reason in reasons.items() if reason is None]
         return allowed[:2], "; ".join(reason for reason in reasons.values() if reason)
 
-    def _request_block(self, name: str, port: str | None, target: str, headers: list[str]) -> bytes:
+    def _request_block(self, name: str, port: str | None, target: str, headers: list[bytes]) -> bytes:
         """The request as libcurl writes it for HTTP/1.1; a test compares it with what a server received."""
         host = f"{name}:{port}" if port else name
-        lines = [
-            f"GET {target} HTTP/1.1",
-            f"Host: {host}",
-            f"User-Agent: {self.user_agent}",
-            *headers,
-        ]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
+        lines = f"GET {target} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {self.user_agent}"
+        return b"\r\n".join([lines.encode("latin-1", "replace"), *headers, b"\r\n"])
 
     async def _transfer(
         self,
         url: str,
         request: bytes,
-        headers: list[str],
+        headers: list[bytes],
         address: str,
         port: int,
         wanted: Callable[[int, str], bool],
@@ -307,10 +303,11 @@ def user_agent(identity: IdentitySettings) -> str:
     return f"{identity.product}/{__version__}{contact}"
 
 
-def _conditions(etag: str, last_modified: str) -> list[str]:
-    headers = [_ACCEPT, f"Accept-Encoding: {ACCEPT_ENCODING}"]
-    if etag:
-        headers.append(f"If-None-Match: {etag}")
-    if last_modified:
-        headers.append(f"If-Modified-Since: {last_modified}")
+def _conditions(etag: str, last_modified: str) -> list[bytes]:
+    headers = [_ACCEPT, f"Accept-Encoding: {ACCEPT_ENCODING}".encode()]
+    for name, value in ((b"If-None-Match: ", etag), (b"If-Modified-Since: ", last_modified)):
+        # A server's own words go back to it only where they can be a field's value (RFC 9110 5.5); bytes,
+        # because they may be beyond ASCII and pycurl takes no such text.
+        if _FIELD_VALUE.fullmatch(value):
+            headers.append(name + value.encode("latin-1"))
     return headers
