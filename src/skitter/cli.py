@@ -60,7 +60,7 @@ _REPEATED = ("crawl.include", "crawl.exclude", "fetch.resolve")
 def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
-            arguments = _parser().parse_args(argv)
+            arguments = _parse(argv)
             code: int = arguments.run(arguments)
         finally:
             _write("")  # what --help printed
@@ -70,6 +70,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return 130
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = _parser()
+    arguments, rest = parser.parse_known_args(argv)
+    # argparse takes one run of positionals only: in `crawl a --into d b` it would not know what b is
+    if rest and not (hasattr(arguments, "seeds") and all(word[:1] != "-" or word == "-" for word in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        arguments.seeds += rest
+    return arguments
 
 
 def _write(text: str) -> None:
