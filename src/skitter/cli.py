@@ -10,13 +10,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import sys
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from skitter import __version__
-from skitter.errors import SkitterError
+from skitter.errors import SkitterError, UsageError
 
 if TYPE_CHECKING:
     from skitter.folder import CrawlFolder
@@ -57,23 +58,59 @@ _REPEATED = ("crawl.include", "crawl.exclude", "fetch.resolve")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _parser().parse_args(argv)
     try:
-        code: int = arguments.run(arguments)
+        try:
+            arguments = _parse(argv)
+            code: int = arguments.run(arguments)
+        finally:
+            _write("")  # what --help printed
         return code
     except SkitterError as error:
-        print(f"skitter: {error}", file=sys.stderr)
+        print(f"skitter: {_one_line(error)}", file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError:
-        # whoever read our output has left; what it wanted it has
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         return 130
 
 
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = _parser()
+    arguments, rest = parser.parse_known_args(argv)
+    # argparse takes one run of positionals only: in `crawl a --into d b` it would not know what b is
+    if rest and not (hasattr(arguments, "seeds") and all(word[:1] != "-" or word == "-" for word in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        arguments.seeds += rest
+    return arguments
+
+
+def _write(text: str) -> None:
+    """To standard output and through to its reader, while a failure can still be told in one line."""
+    if sys.stdout is None:
+        return
+    try:
+        # a title may hold what the terminal's encoding has not
+        sys.stdout.write(text.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding))
+        sys.stdout.flush()
+    except OSError as error:
+        # else the interpreter would try once more at its end, and end with a traceback
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # whoever read our output has left; what it wanted it has
+            raise SkitterError(f"cannot write the output: {error.strerror}") from error
+
+
+def _one_line(error: SkitterError) -> str:
+    return " ".join(str(error).splitlines())
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains as everything else does: one line, `skitter: ` first, and what to do."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="skitter",
         description="A web crawler that is fast globally and polite locally.",
         epilog=_EPILOG,
@@ -141,7 +178,9 @@ def _add_explain(commands: Any) -> None:
 def _add_hosts(commands: Any) -> None:
     command = _command(commands, "hosts", "list hosts, the most fetched first", _hosts)
     _add_folder(command)
-    command.add_argument("--limit", type=int, default=50, metavar="N", help="at most N (default 50)")
+    command.add_argument(
+        "--limit", type=_at_least_one, default=50, metavar="N", help="at most N (default 50)"
+    )
     command.add_argument(
         "--standing",
         choices=("idle", "waiting", "active", "backing_off", "blocked"),
@@ -157,7 +196,9 @@ def _add_dead(commands: Any) -> None:
         "--requeue", action="store_true", help="queue them again, with their attempts forgotten"
     )
     command.add_argument("--host", metavar="HOST", help="only of this host")
-    command.add_argument("--limit", type=int, default=100, metavar="N", help="list at most N (default 100)")
+    command.add_argument(
+        "--limit", type=_at_least_one, default=100, metavar="N", help="list at most N (default 100)"
+    )
 
 
 def _add_policy(commands: Any) -> None:
@@ -186,24 +227,24 @@ def _add_folder(command: argparse.ArgumentParser) -> None:
 
 
 def _not_negative(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
     if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, 0 or more")
     return value
 
 
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is not 0 or more")
-    return value
+def _count(text: str, least: int = 0) -> int:
+    # at most 18 digits: more would be no number that the store can keep
+    if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, {least} or more")
+    return int(text)
 
 
 def _at_least_one(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
-    return value
+    return _count(text, 1)
 
 
 # -- running
@@ -257,8 +298,7 @@ def _existing(arguments: argparse.Namespace) -> tuple[CrawlFolder, Any]:
 
 
 def _say(text: str) -> int:
-    print(text)
-    sys.stdout.flush()
+    _write(text + "\n")
     return 0
 
 
@@ -291,7 +331,6 @@ def _hosts(arguments: argparse.Namespace) -> int:
 
 def _dead(arguments: argparse.Namespace) -> int:
     from skitter.console import inspect
-    from skitter.errors import UsageError
 
     folder, settings = _existing(arguments)
     if arguments.requeue:
@@ -316,7 +355,6 @@ def _policy(arguments: argparse.Namespace) -> int:
 
 
 def _policy_change(arguments: argparse.Namespace) -> HostPolicy | None:
-    from skitter.errors import UsageError
     from skitter.model import HostPolicy
 
     change = HostPolicy(

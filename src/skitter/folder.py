@@ -30,9 +30,9 @@ class CrawlFolder:
     def existing(cls, path: Path) -> CrawlFolder:
         """A folder that holds a crawl, to look into or to go on with."""
         folder = cls(path)
-        if not path.exists():
+        if not os.path.exists(path):  # unlike Path.exists, False also for a name that no file can have
             raise NotACrawl(f"{path} does not exist: start a crawl with skitter crawl SEED --into {path}")
-        if not folder.settings_file.is_file():
+        if folder.is_new:
             raise NotACrawl(f"{path} is not a crawl (it has no crawl.toml): name the folder given to --into")
         return folder
 
@@ -40,26 +40,26 @@ class CrawlFolder:
     def for_crawling(cls, path: Path) -> CrawlFolder:
         """A folder that holds a crawl, or can: missing, or empty."""
         folder = cls(path)
-        if folder.settings_file.is_file():
+        if not folder.is_new:
             return folder
-        if path.exists() and not path.is_dir():
+        if os.path.exists(path) and not path.is_dir():
             raise NotACrawl(f"{path} is a file: name a folder for the crawl")
         try:
             # the lock is the first thing a crawl makes: alone, it is of one that was stopped there and then
             if path.exists() and any(entry.name != "crawl.lock" for entry in path.iterdir()):
                 raise NotACrawl(f"{path} is not empty and holds no crawl: name a new or an empty folder")
-            path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise unwritable(path, error) from error
         return folder
 
     @property
     def is_new(self) -> bool:
-        return not self.settings_file.is_file()
+        return not os.path.isfile(self.settings_file)
 
     def lock(self) -> None:
-        """Until `unlock` or the end of the process, no other process may crawl here."""
+        """Until `unlock` or the end of the process, no other process may crawl here. Makes the folder."""
         try:
+            self.path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise unwritable(self.path, error) from error

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+import os
+from collections.abc import Iterable, Iterator, Sequence
 
 from skitter.errors import NoContact, UsageError
 from skitter.fetch.guard import AddressGuard
@@ -15,18 +14,22 @@ from skitter.settings import Settings
 from skitter.urls.canonical import host_of, key_of, normalise
 
 _SHOWN = 3
+_STDIN = 0
 
 
-def read_seeds(words: Iterable[str], files: Iterable[str]) -> list[Discovered]:
+def read_seeds(words: Sequence[str], files: Sequence[str]) -> list[Discovered]:
     """Every seed once, in order. Words are URLs, `-` for standard input, or names of files of URLs."""
     found: dict[str, Discovered] = {}
     bad: list[str] = []
     for place, text in _lines(words, files):
         url = normalise(text) if "://" in text else None
         if url is None:
-            bad.append(f"{place}{text[:100]!r} is not an http or https URL{_hint(text)}")
+            nor_file = "" if place or "://" in text else ", nor the name of a file"
+            bad.append(f"{place}{text[:100]!r} is not an http or https URL{nor_file}{_hint(text)}")
             continue
         found.setdefault(url, _seed(url))
+    if not found and not bad and (sources := [*words, *files]):
+        raise UsageError(f"no URL in {', '.join(sources[:_SHOWN])}: write one a line")
     if bad:
         more = f" (and {len(bad) - _SHOWN} more)" if len(bad) > _SHOWN else ""
         raise UsageError("; ".join(bad[:_SHOWN]) + more)
@@ -42,19 +45,20 @@ def _seed(url: str) -> Discovered:
 def _lines(words: Iterable[str], files: Iterable[str]) -> Iterator[tuple[str, str]]:
     for word in words:
         if word == "-":
-            yield from _of_stream("standard input", sys.stdin)
-        elif "://" not in word and Path(word).is_file():
-            yield from _of_file(word)
+            yield from _of_file("standard input", _STDIN)
+        elif "://" not in word and os.path.isfile(word):
+            yield from _of_file(word, word)
         else:
             yield "", word
     for name in files:
-        yield from _of_stream("standard input", sys.stdin) if name == "-" else _of_file(name)
+        yield from _of_file("standard input", _STDIN) if name == "-" else _of_file(name, name)
 
 
-def _of_file(name: str) -> Iterator[tuple[str, str]]:
+def _of_file(name: str, file: str | int) -> Iterator[tuple[str, str]]:
     try:
-        with open(name, encoding="utf-8", errors="replace") as file:
-            yield from _of_stream(name, file)
+        # standard input too is opened here: `sys.stdin` may be absent, or raise on bytes that are not UTF-8
+        with open(file, encoding="utf-8", errors="replace", closefd=file != _STDIN) as lines:
+            yield from _of_stream(name, lines)
     except OSError as error:
         raise UsageError(f"cannot read seeds from {name}: {error.strerror}") from error
 

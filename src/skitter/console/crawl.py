@@ -10,13 +10,16 @@ import signal
 from collections.abc import Sequence
 
 from skitter import __version__
+from skitter.clock import SystemClock
 from skitter.console.display import Display
 from skitter.console.summary import Summary
-from skitter.errors import UsageError
+from skitter.errors import SkitterError, UsageError
+from skitter.fetch.resolver import Resolver
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Stats
 from skitter.model import Discovered, VerdictKind
-from skitter.seeds import require_contact
+from skitter.seeds import hosts_named, require_contact
+from skitter.settings import Settings
 from skitter.settings.load import Loaded, dump_toml
 from skitter.telemetry import Ended, Event, FrontierFigures, Metric, Phase, Snapshot
 from skitter.wiring import Crawl, open_crawl, raise_descriptor_limit
@@ -39,6 +42,7 @@ async def run_crawl(
     folder: CrawlFolder, loaded: Loaded, seeds: Sequence[Discovered], display: Display
 ) -> Ended:
     settings = loaded.settings
+    _check(settings)
     require_contact(settings, seeds)
     if folder.is_new and not seeds:
         raise UsageError(f"{folder.path} holds no crawl yet: give at least one seed URL")
@@ -48,6 +52,25 @@ async def run_crawl(
         folder.write_settings(dump_toml(settings))
         raise_descriptor_limit()
         gc.set_threshold(*_GC_THRESHOLDS)
+        ended, last = await _crawl(folder, settings, seeds, display, resumed)
+        display.close(_summary(folder, ended, last))
+        return ended
+    finally:
+        display.close(None)
+        folder.unlock()
+
+
+def _check(settings: Settings) -> None:
+    """What the settings' own checks cannot know, before it is written where every later run reads it."""
+    Resolver(settings.fetch, SystemClock())
+    for name in settings.hosts:
+        hosts_named(name)
+
+
+async def _crawl(
+    folder: CrawlFolder, settings: Settings, seeds: Sequence[Discovered], display: Display, resumed: bool
+) -> tuple[Ended, Snapshot]:
+    try:
         async with open_crawl(folder, settings) as crawl:
             event = Event.CRAWL_RESUMED if resumed else Event.CRAWL_STARTED
             crawl.log.write(event, folder=str(folder.path), seeds=len(seeds), version=__version__)
@@ -55,11 +78,19 @@ async def run_crawl(
             ended = await _run(crawl, display)
             last = await snapshot(crawl, Phase.DONE)
             crawl.log.write(Event.CRAWL_ENDED, how=ended, pages=last.pages, requests=last.requests)
-        display.close(_summary(folder, ended, last))
-        return ended
-    finally:
-        display.close(None)
-        folder.unlock()
+            return ended, last
+    except Exception as error:
+        raise _first_fault(error) from error
+
+
+def _first_fault(error: BaseException) -> BaseException:
+    """A full disk also fails the closing of what it filled: what came first is what has to be put right."""
+    first, at = error, error.__context__
+    while at is not None:
+        if isinstance(at, SkitterError):
+            first = at
+        at = at.__context__
+    return first
 
 
 async def _admit(crawl: Crawl, seeds: Sequence[Discovered], display: Display) -> None:

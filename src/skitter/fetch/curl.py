@@ -25,9 +25,10 @@ from skitter.settings import FetchSettings, IdentitySettings
 
 _IDLE_CONNECTIONS = 1024
 _READ_BUFFER = 256 * 1024
-_ACCEPT = "Accept: text/html,application/xhtml+xml,text/plain;q=0.9,application/xml;q=0.8,*/*;q=0.1"
+_ACCEPT = b"Accept: text/html,application/xhtml+xml,text/plain;q=0.9,application/xml;q=0.8,*/*;q=0.1"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SPLIT = re.compile(r"(https?)://(\[[^\]]+\]|[^/:]+)(?::(\d+))?(/.*)", re.DOTALL)
+_FIELD_VALUE = re.compile(r"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?")
 
 _K = FailureKind
 _CODES: dict[int, FailureKind] = {
@@ -71,6 +72,10 @@ class Transfer:
         self.truncated = False
         self.stopped: FailureKind | None = None
 
+    @property
+    def received(self) -> int:
+        return self.head_bytes + self.size
+
     def on_header(self, line: bytes) -> int | None:
         if self.head_done:
             if not line.startswith(b"HTTP/") or self.size:
@@ -113,6 +118,56 @@ class Transfer:
     def headers(self) -> tuple[tuple[str, str], ...]:
         pairs = (line.decode("latin-1").partition(":") for line in self.lines[1:])
         return tuple((name.strip().lower(), value.strip()) for name, colon, value in pairs if colon)
+
+
+class Watch:
+    """Gives up a transfer that waits too long for its first byte or stalls after it.
+
+    libcurl's own stall limit counts the wait for the first byte as well, and the longer patience that a slow
+    page deserves could not be given.
+    """
+
+    def __init__(
+        self, transfer: Transfer, future: asyncio.Future[pycurl.Curl], settings: FetchSettings
+    ) -> None:
+        self._transfer = transfer
+        self._future = future
+        self._settings = settings
+        self._loop = asyncio.get_running_loop()
+        self._begun = self._loop.time()
+        self._seen = 0
+        self._wait(min(settings.stall_timeout, settings.first_byte_timeout))
+
+    def end(self) -> None:
+        self._timer.cancel()
+
+    def _wait(self, seconds: float) -> None:
+        self._timer = self._loop.call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        received, limits = self._transfer.received, self._settings
+        if not received:
+            left = self._until_first_byte()
+            if left <= 0:
+                self._give_up(FailureKind.FIRST_BYTE_TIMEOUT)
+            else:
+                self._wait(min(left, limits.stall_timeout))
+        elif self._seen and received - self._seen < limits.stall_rate * limits.stall_timeout:
+            self._give_up(FailureKind.STALLED)
+        else:
+            self._seen = received
+            self._wait(limits.stall_timeout)
+
+    def _until_first_byte(self) -> float:
+        """Counted from the request; while there is no connection yet, from the latest that there may be one."""
+        limits = self._settings
+        connected = self._transfer.curl.getinfo(pycurl.PRETRANSFER_TIME_T) / 1e6 or limits.connect_timeout
+        return self._begun + connected + limits.first_byte_timeout - self._loop.time()
+
+    def _give_up(self, kind: FailureKind) -> None:
+        if not self._future.done():
+            self._transfer.stopped = kind
+            self._future.cancel()
 
 
 class Fetcher:
@@ -174,22 +229,17 @@ class Fetcher:
         allowed = [address for address, reason in reasons.items() if reason is None]
         return allowed[:2], "; ".join(reason for reason in reasons.values() if reason)
 
-    def _request_block(self, name: str, port: str | None, target: str, headers: list[str]) -> bytes:
+    def _request_block(self, name: str, port: str | None, target: str, headers: list[bytes]) -> bytes:
         """The request as libcurl writes it for HTTP/1.1; a test compares it with what a server received."""
         host = f"{name}:{port}" if port else name
-        lines = [
-            f"GET {target} HTTP/1.1",
-            f"Host: {host}",
-            f"User-Agent: {self.user_agent}",
-            *headers,
-        ]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
+        lines = f"GET {target} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {self.user_agent}"
+        return b"\r\n".join([lines.encode("latin-1", "replace"), *headers, b"\r\n"])
 
     async def _transfer(
         self,
         url: str,
         request: bytes,
-        headers: list[str],
+        headers: list[bytes],
         address: str,
         port: int,
         wanted: Callable[[int, str], bool],
@@ -213,26 +263,19 @@ class Fetcher:
         return result
 
     async def _perform(self, transfer: Transfer) -> pycurl.error | None:
-        loop = asyncio.get_running_loop()
         future = self._multi.add_handle(transfer.curl)
-        patience = self._settings.connect_timeout + self._settings.first_byte_timeout
-        timer = loop.call_later(patience, self._give_up_waiting, transfer, future)
+        watch = Watch(transfer, future, self._settings)
         try:
             await future
         except pycurl.error as error:
             return error
         except asyncio.CancelledError:
-            if transfer.stopped is FailureKind.FIRST_BYTE_TIMEOUT:
-                return pycurl.error(pycurl.E_OPERATION_TIMEDOUT, "no response")
+            if transfer.stopped is not None:
+                return pycurl.error(pycurl.E_OPERATION_TIMEDOUT, f"gave up: {transfer.stopped}")
             raise
         finally:
-            timer.cancel()
+            watch.end()
         return None
-
-    def _give_up_waiting(self, transfer: Transfer, future: asyncio.Future[pycurl.Curl]) -> None:
-        if not transfer.lines and not future.done():
-            transfer.stopped = FailureKind.FIRST_BYTE_TIMEOUT
-            future.cancel()
 
     def _conclude(
         self,
@@ -252,6 +295,9 @@ class Fetcher:
             return Failed(
                 kind=self._kind_of(transfer, error), detail=str(error.args[-1])[:300], status=status
             )
+        if not transfer.head_done:
+            # libcurl takes a head that breaks off for a whole one
+            return Failed(kind=FailureKind.CONNECTION_LOST, detail="the headers break off", status=status)
         total, sent = curl.getinfo(pycurl.TOTAL_TIME_T), curl.getinfo(pycurl.POSTTRANSFER_TIME_T)
         return Exchange(
             url=url,
@@ -274,9 +320,9 @@ class Fetcher:
             return transfer.stopped
         code = error.args[0]
         if code == pycurl.E_OPERATION_TIMEDOUT:
-            if not transfer.curl.getinfo(pycurl.PRETRANSFER_TIME_T):
-                return FailureKind.CONNECT_TIMEOUT
-            return FailureKind.STALLED if "slow" in str(error.args[-1]) else FailureKind.TOTAL_TIMEOUT
+            # PRETRANSFER_TIME does not tell: libcurl sets it to the moment of the time-out as well
+            sent = transfer.curl.getinfo(pycurl.REQUEST_SIZE)
+            return FailureKind.TOTAL_TIMEOUT if sent else FailureKind.CONNECT_TIMEOUT
         return _CODES.get(code, FailureKind.PROTOCOL)
 
     def _new_transfer(self) -> Transfer:
@@ -292,8 +338,6 @@ class Fetcher:
         curl.setopt(pycurl.BUFFERSIZE, _READ_BUFFER)
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, int(limits.connect_timeout * 1000))
         curl.setopt(pycurl.TIMEOUT_MS, int(limits.total_timeout * 1000))
-        curl.setopt(pycurl.LOW_SPEED_LIMIT, limits.stall_rate)
-        curl.setopt(pycurl.LOW_SPEED_TIME, max(1, round(limits.stall_timeout)))
         curl.setopt(pycurl.CAINFO, certifi.where())
         curl.setopt(pycurl.SSL_VERIFYPEER, int(limits.verify_tls))
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if limits.verify_tls else 0)
@@ -307,10 +351,11 @@ def user_agent(identity: IdentitySettings) -> str:
     return f"{identity.product}/{__version__}{contact}"
 
 
-def _conditions(etag: str, last_modified: str) -> list[str]:
-    headers = [_ACCEPT, f"Accept-Encoding: {ACCEPT_ENCODING}"]
-    if etag:
-        headers.append(f"If-None-Match: {etag}")
-    if last_modified:
-        headers.append(f"If-Modified-Since: {last_modified}")
+def _conditions(etag: str, last_modified: str) -> list[bytes]:
+    headers = [_ACCEPT, f"Accept-Encoding: {ACCEPT_ENCODING}".encode()]
+    for name, value in ((b"If-None-Match: ", etag), (b"If-Modified-Since: ", last_modified)):
+        # A server's own words go back to it only where they can be a field's value (RFC 9110 5.5); bytes,
+        # because they may be beyond ASCII and pycurl takes no such text.
+        if _FIELD_VALUE.fullmatch(value):
+            headers.append(name + value.encode("latin-1"))
     return headers

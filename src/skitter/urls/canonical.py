@@ -24,9 +24,6 @@ _TRACKING = re.compile(
 
 def normalise(href: str, base: str | None = None) -> str | None:
     """The fetch URL that `href` on a page with base URL `base` stands for; None when it is no http(s) URL."""
-    cut = href.find("#")
-    if cut >= 0:
-        href = href[:cut]
     try:
         url: str = ada_url.join_url(base, href) if base else ada_url.normalize_url(href)
     except (ValueError, UnicodeError):
@@ -34,6 +31,8 @@ def normalise(href: str, base: str | None = None) -> str | None:
         return None
     if not url.startswith(("http://", "https://")):
         return None
+    # Cut from the result, not from the href: a space before the # is part of the path, at an end it is not.
+    url = url.partition("#")[0]
     authority_end = url.index("/", 8)
     if "@" in url[:authority_end]:
         url = _without_credentials(url, authority_end)

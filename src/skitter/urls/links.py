@@ -7,6 +7,7 @@ links are found. The memory is bounded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from skitter.model import Discovered, Host, Link, UrlKey
@@ -14,6 +15,9 @@ from skitter.urls.canonical import host_of, key_of, normalise
 
 Resolved = tuple[str, UrlKey, Host]
 _GENERATION = 20_000
+_WEB = ("http://", "https://")
+# Empty, `?x`, `#x`, also behind the base's own scheme: relative to the document, not to its folder.
+_OF_DOCUMENT = re.compile(r"[\0-\x20]*(?:[a-zA-Z\t\n\r]+:)?[\0-\x20]*(?:[?#]|\Z)")
 
 
 class LinkReader:
@@ -26,7 +30,7 @@ class LinkReader:
         self, page: UrlKey, url: str, depth: int, base: str, links: Iterable[Link]
     ) -> tuple[Discovered, ...]:
         """What the page `url` at `depth` points at, each URL once, itself and nofollow links left out."""
-        folder = base[: base.partition("?")[0].rindex("/") + 1]
+        folder = _folder(base)
         found: dict[str, Discovered] = {}
         for link in links:
             if "nofollow" in link.rel:
@@ -39,18 +43,23 @@ class LinkReader:
         return tuple(found.values())
 
     def _resolve(self, base: str, folder: str, href: str) -> Resolved | None:
-        if href.startswith("?"):
-            return _resolved(href, base)  # relative to the document, not to its folder
         place = (folder, href)
         try:
             return self._young[place]
         except KeyError:
             pass
+        if _OF_DOCUMENT.match(href):
+            return _resolved(href, base)
         resolved = self._old[place] if place in self._old else _resolved(href, base)
         self._young[place] = resolved
         if len(self._young) >= _GENERATION:
             self._old, self._young = self._young, {}
         return resolved
+
+
+def _folder(base: str) -> str:
+    # <base href="mailto:x"> is legal, and such a base has no folders
+    return base[: base.partition("?")[0].rindex("/") + 1] if base.startswith(_WEB) else base
 
 
 def _resolved(href: str, base: str) -> Resolved | None:

@@ -1,0 +1,293 @@
+"""Servers that are too slow, too large or broken: each ends in a failure of its kind, and soon."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from skitter.fetch.curl import Fetcher
+from skitter.model import Exchange, Failed, FailureKind
+from skitter.settings import FetchSettings
+from skitter.testing.plan import WebPlan
+from skitter.testing.web import SyntheticWeb
+from tests.fetching import SHORT, exchange, failure, fetch, run
+from tests.raw_server import page, sends, serving, silent
+
+# -- limits
+
+
+@pytest.mark.parametrize(
+    ("length", "truncated"), [(999, False), (1000, False), (1001, True), (300_000, True)]
+)
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_is_cut_at_exactly_the_limit(length: int, truncated: bool, chunked: bool) -> None:
+    body = bytes(i % 251 for i in range(length))
+    answer = page(body)
+    if chunked:
+        answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (
+            length,
+            body,
+        )
+    with serving(sends(answer)) as server:
+        found = exchange(server.url + "/", FetchSettings(max_body=1000))
+    assert (found.body, found.truncated) == (body[:1000], truncated)
+
+
+def test_the_body_of_an_unwanted_type_is_not_read_and_its_connection_closed() -> None:
+    closed = threading.Event()
+    sent = 0
+
+    def answer(connection: socket.socket, raw: bytes) -> bool:
+        nonlocal sent
+        connection.sendall(
+            b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\nContent-Length: 1000000000\r\n\r\n"
+        )
+        with contextlib.suppress(OSError):
+            while True:
+                sent += connection.send(b"x" * 65_536)
+        closed.set()
+        return False
+
+    async def use(fetcher: Fetcher) -> Exchange | Failed:
+        found = await fetcher.fetch(
+            server.url + "/", wanted=lambda status, kind: (status, kind) != (200, "video/mp4")
+        )
+        assert await asyncio.to_thread(closed.wait, 5)
+        return found
+
+    with serving(answer) as server:
+        found = run(use)
+    assert found == Failed(kind=FailureKind.TYPE_UNWANTED, detail="video/mp4", status=200)
+    assert sent < 20_000_000
+
+
+def test_a_wanted_type_is_asked_about_once_with_the_final_status() -> None:
+    asked: list[tuple[int, str]] = []
+
+    def wanted(status: int, content_type: str) -> bool:
+        asked.append((status, content_type))
+        return True
+
+    hints = b"HTTP/1.1 103 Early Hints\r\nContent-Type: image/png\r\n\r\n"
+    head = b"HTTP/1.1 404 No\r\ncontent-type:  text/x; q=1 \r\nContent-Length: 4\r\n\r\n"
+    with serving(sends(hints, head, b"ab", b"cd")) as server:
+        run(lambda fetcher: fetcher.fetch(server.url + "/", wanted=wanted))
+    assert asked == [(404, "text/x; q=1")]
+
+
+def many_headers(count: int, size: int) -> bytes:
+    lines = [b"X-%d: " % number + b"v" * size for number in range(count)]
+    return b"HTTP/1.1 200 OK\r\n" + b"\r\n".join(lines) + b"\r\nContent-Length: 1\r\n\r\nx"
+
+
+@pytest.mark.parametrize(
+    ("count", "size"), [(200, 1), (1, 70_000), (100, 1000), (100_000, 1), (1, 5_000_000)]
+)
+def test_too_many_or_too_large_headers_are_refused(count: int, size: int) -> None:
+    with serving(sends(many_headers(count, size))) as server:
+        assert failure(server.url + "/").kind is FailureKind.HEADERS_TOO_LARGE
+
+
+def test_headers_at_the_limit_are_fine() -> None:
+    with serving(sends(many_headers(199, 100))) as server:
+        assert len(exchange(server.url + "/").headers) == 200
+
+
+def test_interim_answers_without_end_are_refused() -> None:
+    with serving(sends(*[b"HTTP/1.1 100 Continue\r\n\r\n"] * 10_000, page(b"x"))) as server:
+        found = fetch(server.url + "/")
+    assert isinstance(found, Failed)
+
+
+def test_trailers_without_end_do_not_grow_anything() -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+    with serving(sends(head, *[b"X-%d: y\r\n" % number for number in range(50_000)])) as server:
+        fetch(server.url + "/")
+
+
+# -- time
+
+
+def timed(url: str, limits: FetchSettings) -> tuple[FailureKind, float]:
+    begun = time.monotonic()
+    kind = failure(url, limits).kind
+    return kind, time.monotonic() - begun
+
+
+def test_a_connection_that_is_never_made_times_out() -> None:
+    # a listener with a full backlog drops further connection requests, as a dead machine would
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as filling:
+        for _ in range(4):
+            client = filling.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(listener.getsockname())
+        kind, seconds = timed(f"http://127.0.0.1:{listener.getsockname()[1]}/", SHORT)
+    assert kind is FailureKind.CONNECT_TIMEOUT
+    assert 0.9 < seconds < 4
+
+
+def test_a_handshake_that_is_never_answered_times_out_as_a_connection() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        kind, seconds = timed(f"https://127.0.0.1:{listener.getsockname()[1]}/", SHORT)
+    assert kind is FailureKind.CONNECT_TIMEOUT
+    assert 0.9 < seconds < 4
+
+
+@pytest.mark.parametrize("stall", [0.3, 1.0, 5.0])
+def test_no_answer_is_a_first_byte_time_out_whatever_the_stall_limit(stall: float) -> None:
+    limits = FetchSettings(connect_timeout=5.0, first_byte_timeout=1.0, stall_timeout=stall, total_timeout=20)
+    with serving(silent()) as server:
+        kind, seconds = timed(server.url + "/", limits)
+    assert kind is FailureKind.FIRST_BYTE_TIMEOUT
+    assert 0.9 < seconds < 3
+
+
+def test_a_slow_page_gets_the_patience_for_its_first_byte() -> None:
+    def answer(connection: socket.socket, raw: bytes) -> bool:
+        time.sleep(1.0)
+        connection.sendall(page(b"late"))
+        return False
+
+    limits = FetchSettings(first_byte_timeout=4.0, stall_timeout=0.3, total_timeout=20)
+    with serving(answer) as server:
+        assert exchange(server.url + "/", limits).body == b"late"
+
+
+def trickle(head: bytes, drop: bytes, gap: float) -> Callable[[socket.socket, bytes], bool]:
+    def answer(connection: socket.socket, raw: bytes) -> bool:
+        connection.sendall(head)
+        while True:
+            connection.sendall(drop)
+            time.sleep(gap)
+
+    return answer
+
+
+def test_a_transfer_slower_than_the_stall_rate_is_given_up() -> None:
+    with serving(trickle(b"HTTP/1.1 200 OK\r\n\r\n", b"x", 0.2)) as server:
+        kind, seconds = timed(
+            server.url + "/", FetchSettings(stall_timeout=1.0, stall_rate=100, total_timeout=20)
+        )
+    assert kind is FailureKind.STALLED
+    assert seconds < 8
+
+
+def test_a_head_that_never_ends_is_given_up() -> None:
+    with serving(trickle(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", 0.2)) as server:
+        kind, _ = timed(server.url + "/", FetchSettings(stall_timeout=1.0, stall_rate=100, total_timeout=20))
+    assert kind is FailureKind.STALLED
+
+
+def test_a_transfer_that_takes_too_long_in_all_is_given_up() -> None:
+    limits = FetchSettings(total_timeout=1.0, stall_rate=1, first_byte_timeout=5.0)
+    with serving(trickle(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 1000, 0.05)) as server:
+        kind, seconds = timed(server.url + "/", limits)
+    assert kind is FailureKind.TOTAL_TIMEOUT
+    assert 0.9 < seconds < 3
+
+
+def test_sent_at_is_never_before_the_server_had_the_request_and_not_after_the_end() -> None:
+    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+        return [await fetcher.fetch(f"{server.url}/{number}") for number in range(50)]
+
+    def answer(connection: socket.socket, raw: bytes) -> bool:
+        time.sleep(0.002)
+        connection.sendall(page(b"x" * 20_000))
+        return True
+
+    with serving(answer) as server:
+        found = run(use)
+        received = {one.raw: one.at for one in server.requests}
+    for one in found:
+        assert isinstance(one, Exchange)
+        assert received[one.request] - 0.001 <= one.sent_at <= one.ended_at
+
+
+def test_sent_at_holds_with_many_requests_at_once() -> None:
+    # the server in a process of its own, with the kernel's times: threads here would measure each other
+    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+        found: list[Exchange | Failed] = []
+        for turn in range(3):
+            urls = [f"{web.plan.url(host, '/')}?{turn}" for host in range(300)]
+            found += await asyncio.gather(*map(fetcher.fetch, urls))
+        return found
+
+    with SyntheticWeb(WebPlan.plain(hosts=300, pages=1)) as web:
+        found = run(use, FetchSettings(resolve=(web.resolve,)))
+        web.stop()
+        starts = {f"http://{one.host}{one.path}": one.start for one in web.requests()}
+    exchanges = [one for one in found if isinstance(one, Exchange)]
+    assert len(exchanges) == 900
+    late = [one.url for one in exchanges if not starts[one.url] - 0.001 <= one.sent_at <= one.ended_at]
+    assert late == []
+
+
+# -- broken servers
+
+LOST, BROKEN = FailureKind.CONNECTION_LOST, FailureKind.PROTOCOL
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (b"", LOST),
+        (b"HTTP/1.1 200 OK\r\nContent-", LOST),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", LOST),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", LOST),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", LOST),
+        (b"just text, as in HTTP/0.9", BROKEN),
+        (b"\x00\x01\x02garbage\r\n\r\n", BROKEN),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", BROKEN),
+        (b"HTTP/1.1 banana\r\n\r\n", BROKEN),
+        (b"HTTP/9.9 200 OK\r\n\r\n", BROKEN),
+        (b"HTTP/2 200 OK\r\n\r\n", BROKEN),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nx", BROKEN),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy", BROKEN),
+        (b"HTTP/1.1 200 OK\r\nX: y\r\n", LOST),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", LOST),
+        (b"HTTP/1.1 100 Continue\r\nX: y", LOST),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", LOST),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nab\r\n", LOST),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\nab\r\n", LOST),
+        (b"HTTP/1.1 200 OK\r\nX: \x00\r\nContent-Length: 1\r\n\r\nx", BROKEN),
+    ],
+)
+def test_a_broken_answer_is_a_failure_of_its_kind(answer: bytes, kind: FailureKind) -> None:
+    with serving(sends(answer)) as server:
+        assert failure(server.url + "/").kind is kind
+
+
+def test_a_reset_connection_is_a_lost_one() -> None:
+    def answer(connection: socket.socket, raw: bytes) -> bool:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        return False
+
+    with serving(answer) as server:
+        assert failure(server.url + "/").kind is LOST
+
+
+def test_a_failure_leaves_nothing_behind_for_the_next_request() -> None:
+    def answer(connection: socket.socket, raw: bytes) -> bool:
+        if b"GET /bad" in raw:
+            connection.sendall(b"HTTP/1.1 500 X\r\nX-Bad: 1\r\nContent-Length: 10\r\n\r\nbad")
+            return False
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        return True
+
+    async def use(fetcher: Fetcher) -> None:
+        for _ in range(3):
+            assert isinstance(await fetcher.fetch(server.url + "/bad", etag='"e"'), Failed)
+            good = await fetcher.fetch(server.url + "/good")
+            assert isinstance(good, Exchange)
+            assert (good.status, good.body, good.header("x-bad")) == (200, b"", "")
+            assert b"If-None-Match" not in good.request
+
+    with serving(answer) as server:
+        run(use)

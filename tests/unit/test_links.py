@@ -1,0 +1,131 @@
+"""From the hrefs of a page to the URLs it lets us follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skitter.model import Discovered, Link, UrlKey, Via
+from skitter.urls import links as links_module
+from skitter.urls.canonical import host_of, key_of, normalise
+from skitter.urls.links import LinkReader
+
+PAGE = UrlKey(b"p" * 16)
+BASES = st.sampled_from(
+    [
+        "http://h.org/",
+        "http://h.org/a/b",
+        "http://h.org/a/c",
+        "http://h.org/a/",
+        "http://h.org/a/b?x=/y/",
+        "http://h.org/a/b/c/d?q",
+        "https://h.org/a/b",
+        "http://h.org:8080/a/b",
+        "http://other.org/a/b",
+        "http://h.org/a/b#c/d",
+        "https://u:p@h.org/a/b",
+        "mailto:x",
+        "about:blank",
+        "httpx:y",
+        "ftp://h",
+    ]
+)
+FIXED = [
+    "",
+    "#f",
+    "?x",
+    "?",
+    "//h/p",
+    "..",
+    ".",
+    "../../up",
+    "/",
+    "/root",
+    "page",
+    "page?q",
+    "http:",
+    "http:?x",
+]
+FIXED += [
+    "https:rel",
+    "http:rel",
+    " ?x",
+    "\t",
+    "\n?y",
+    "ht\ntp:?z",
+    "\u0001?c",
+    "http:\t",
+    "mailto:a@b",
+    "x:y",
+    "\\p",
+]
+HREFS = st.one_of(
+    st.sampled_from(FIXED), st.text(st.sampled_from("htps:/.?#a \t\\@"), max_size=8), st.text(max_size=6)
+)
+
+
+def read(
+    reader: LinkReader, base: str, hrefs: Sequence[str], url: str = "http://h.org/self"
+) -> list[Discovered]:
+    return list(reader.discover(PAGE, url, 1, base, [Link(href) for href in hrefs]))
+
+
+@given(st.lists(st.tuples(BASES, st.lists(HREFS, max_size=6)), max_size=6))
+def test_what_is_remembered_never_changes_what_an_href_means(pages: list[tuple[str, list[str]]]) -> None:
+    reader = LinkReader()
+    for base, hrefs in pages:
+        resolved = [normalise(href, base) for href in hrefs]
+        expected = list(dict.fromkeys(url for url in resolved if url and url != "http://h.org/self"))
+        found = read(reader, base, hrefs)
+        assert [one.url for one in found] == expected
+        assert all((one.key, one.host) == (key_of(one.url), host_of(one.url)) for one in found)
+
+
+def test_an_empty_href_is_the_page_it_stands_on() -> None:
+    reader = LinkReader()
+    for base in ("http://h.org/a/one", "http://h.org/a/two", "http://h.org/a/one?q"):
+        for href in ("", "#f", " ", "http:"):
+            assert [one.url for one in read(reader, base, [href])] == [base]
+
+
+def test_a_base_without_folders_is_no_crash() -> None:
+    for base in ("mailto:x", "about:blank", "x:y"):
+        assert [one.url for one in read(LinkReader(), base, ["a", "", "http://h.org/b"])] == [
+            "http://h.org/b"
+        ]
+
+
+def test_a_page_does_not_link_to_itself_and_names_each_target_once() -> None:
+    found = read(LinkReader(), "http://h.org/self", ["self", "a", "/a", "a#x", "http://h.org/a", "b"])
+    assert [one.url for one in found] == ["http://h.org/a", "http://h.org/b"]
+
+
+def test_nofollow_links_are_left_out() -> None:
+    links = [Link("a", rel="nofollow"), Link("b", rel="noopener nofollow"), Link("c", rel="noopener")]
+    found = LinkReader().discover(PAGE, "http://h.org/self", 1, "http://h.org/", links)
+    assert [one.url for one in found] == ["http://h.org/c"]
+
+
+def test_a_link_is_one_level_below_its_page_and_less_urgent() -> None:
+    (near,) = read(LinkReader(), "http://h.org/", ["a"])
+    assert (near.depth, near.via, near.parent) == (2, Via.LINK, PAGE)
+    (far,) = LinkReader().discover(PAGE, "http://h.org/self", 7, "http://h.org/", [Link("a")])
+    assert far.priority < near.priority
+
+
+def test_the_memory_holds_two_generations_at_most() -> None:
+    reader = LinkReader()
+    limit = links_module._GENERATION
+    for start in range(0, 3 * limit, 1000):
+        read(reader, "http://h.org/", [f"p{number}" for number in range(start, start + 1000)])
+        assert len(reader._young) + len(reader._old) <= 2 * limit
+
+
+def test_what_is_in_use_stays_remembered() -> None:
+    reader = LinkReader()
+    for number in range(3 * links_module._GENERATION):
+        read(reader, "http://h.org/", ["home", f"p{number}"])
+    assert ("http://h.org/", "home") in reader._young | reader._old
+    assert ("http://h.org/", "p0") not in reader._young | reader._old
