@@ -1,0 +1,68 @@
+"""Crawls as child processes: how `skitter crawl` is called, watched, and accounted for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import skitter
+from skitter.testing.web import SyntheticWeb
+
+SOURCE = str(Path(skitter.__file__).parents[1])
+
+# Quick to the end: what waits, waits for tenths of a second. A host that never yields its robots.txt is given
+# up after ten failures in a row, which no other host reaches: five attempts of each of the few broken pages,
+# and a good page in between resets the count.
+QUICK = """\
+[crawl]
+scope = "any"
+linger = 5.0
+
+[politeness]
+delay = {delay}
+
+[retry]
+backoff = [0.3]
+quarantine_after = {robots_attempts}
+
+[archive]
+segment_size = {segment_size}
+"""
+
+
+class Usage(NamedTuple):
+    """What a child took, by the kernel's own books."""
+
+    code: int
+    cpu: float
+    rss: int
+
+
+def child_environment() -> dict[str, str]:
+    paths = [SOURCE, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def skitter_command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "skitter", *arguments]
+
+
+def web_crawl(web: SyntheticWeb, folder: Path, config: Path, *more: str) -> list[str]:
+    """The command that crawls a synthetic web, and that goes on with it when it is given again."""
+    places = ["--into", str(folder), "--config", str(config), "--resolve", web.resolve]
+    return skitter_command("crawl", *web.seeds, *places, "--allow-private", "--json", *more)
+
+
+def start(command: Sequence[str], output: int | IO[bytes] = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=child_environment())
+
+
+def wait_with_usage(child: subprocess.Popen[bytes]) -> Usage:
+    """User and system time of the whole child, its own children included, and its largest resident size."""
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return Usage(child.returncode, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)

@@ -1,0 +1,36 @@
+"""How a benchmark speaks: progress on standard error, a table and one JSON object on standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+
+def progress(text: str) -> None:
+    """One line that renews itself on a terminal, lines in a log."""
+    end = "\r" if sys.stderr.isatty() else "\n"
+    print(f"{text:<100}", end=end, file=sys.stderr, flush=True)
+
+
+def table(rows: Iterable[Sequence[object]]) -> str:
+    """The first row is the heading; the first column is text, the others are figures."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ("  ".join(_aligned(row, widths)).rstrip() for row in cells)
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.3f}" if abs(value) < 10 else f"{value:,.1f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
+    first = row[0].ljust(widths[0])
+    return [first, *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+
+
+def last_line(result: Mapping[str, object]) -> None:
+    print(json.dumps(result))
