@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
 from bench._records import Fetch, Known, Record, ident_of
 from skitter.testing.audit import is_robots
-from skitter.testing.features import MOVED_ROBOTS, Kind, RobotsKind
+from skitter.testing.features import MOVED_ROBOTS, NAMED_PRODUCT, Kind, RobotsKind
 from skitter.testing.plan import WebPlan
 from skitter.testing.request_log import Request
 
+MAX_REDIRECTS = 5
 # Two processes and the kernel read the time: what they may disagree by.
 CLOCKS = 0.01
 # An answered request is settled with the next pulse (0.05 s); on a busy machine a pulse is late.
@@ -56,8 +57,10 @@ class Due(msgspec.Struct):
     """Hosts whose robots.txt cannot be had: their URLs stay queued."""
 
 
-def due_of(plan: WebPlan, *, attempts: int, robots_attempts: int) -> Due:
-    expected, hosts = plan.survey(5, "skitter", None)
+def due_of(
+    plan: WebPlan, *, attempts: int, robots_attempts: int, admits: Callable[[str], bool] | None = None
+) -> Due:
+    expected, hosts = plan.survey(MAX_REDIRECTS, NAMED_PRODUCT, admits)
     robots = Counter[str]()
     withheld: set[str] = set()
     for name in hosts:
@@ -80,7 +83,11 @@ def due_of(plan: WebPlan, *, attempts: int, robots_attempts: int) -> Due:
 
 
 def account(
-    requests: Sequence[Request], known: Known, archive: Sequence[Record], due: Due, kills: Sequence[float] = ()
+    requests: Sequence[Request],
+    known: Known,
+    archive: Sequence[Record],
+    due: Due,
+    kills: Sequence[float] = (),
 ) -> Account:
     fetches = _named(known.fetches, archive)
     result = Account(requests=len(requests), settled=len(fetches), archived=len(archive))
@@ -155,7 +162,9 @@ def _explain_lost(result: Account, lost: Iterable[Request], kills: Sequence[floa
         ended = row.end if row.end is not None and not row.aborted else None
         kill = next((at for at in sorted(kills) if at > row.start - CLOCKS), None)
         if kill is None or (ended is not None and kill - ended > UNSETTLED):
-            result.blame("repeated without a kill", [f"{_url(row)} {row.start:.3f} to {row.end}, status {row.status}"])
+            result.blame(
+                "repeated without a kill", [f"{_url(row)} {row.start:.3f} to {row.end}, status {row.status}"]
+            )
         elif ended is None or ended > kill:
             result.lost_in_flight += 1
         else:

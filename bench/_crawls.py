@@ -17,7 +17,8 @@ SOURCE = str(Path(skitter.__file__).parents[1])
 # Quick to the end: what waits, waits for tenths of a second. A host that never yields its robots.txt is given
 # up after ten failures in a row, which no other host reaches: five attempts of each of the few broken pages,
 # and a good page in between resets the count.
-QUICK = """\
+ROBOTS_ATTEMPTS = 10
+_QUICK = """\
 [crawl]
 scope = "any"
 linger = 5.0
@@ -32,6 +33,27 @@ quarantine_after = {robots_attempts}
 [archive]
 segment_size = {segment_size}
 """
+
+
+def write_quick_settings(path: Path, *, delay: float = 0.2, segment_size: int = 4_000_000) -> None:
+    path.write_text(_QUICK.format(delay=delay, robots_attempts=ROBOTS_ATTEMPTS, segment_size=segment_size))
+
+
+class LogSize:
+    """How many requests the web has logged, read on from where the last look ended."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+        self.rows = -1  # the first line is the plan
+
+    def look(self) -> int:
+        with self._path.open("rb") as stream:
+            stream.seek(self._at)
+            new = stream.read()
+        self._at += len(new)
+        self.rows += new.count(b"\n")
+        return max(0, self.rows)
 
 
 class Usage(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -15,12 +16,15 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fastwarc.warc import ArchiveIterator, WarcRecordType
-
 from skitter.frontier.rocks.rows import Tally, decode_fetch, decode_host, decode_tally, decode_url, seconds
 from skitter.frontier.rocks.store import Store
-from skitter.model import UrlState
-from skitter.urls.canonical import Host, host_id, key_of, robots_url
+from skitter.model import Host, UrlState
+from skitter.urls.canonical import host_id, key_of, robots_url
+
+with warnings.catch_warnings():
+    # fastwarc 1.1 warns of its own old names when it is imported.
+    warnings.simplefilter("ignore")
+    from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 _ANSWERS = WarcRecordType.response | WarcRecordType.revisit
 _ALL = b"\xff" * 32
@@ -72,7 +76,7 @@ def _records_of(segment: Path) -> Iterator[Record]:
                 segment=segment.name,
                 offset=record.stream_pos,
                 id=headers["WARC-Record-ID"],
-                refers_to=headers.get("WARC-Refers-To", ""),
+                refers_to=headers.get("WARC-Refers-To") or "",
             )
 
 
@@ -124,7 +128,9 @@ def archive_faults(archive: Path, found: list[Record]) -> list[str]:
         if tested.returncode:
             faults.append(f"gzip -t: {tested.stderr.strip()}")
     ids = {record.id for record in found if not record.refers_to}
-    faults += [f"{r.url} revisits {r.refers_to}, not here" for r in found if r.refers_to and r.refers_to not in ids]
+    faults += [
+        f"{r.url} revisits {r.refers_to}, not here" for r in found if r.refers_to and r.refers_to not in ids
+    ]
     if segments:
         faults += _index_faults(archive, found)
     return faults

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,40 +22,23 @@ from typing import IO
 
 import msgspec
 
-from bench._account import Account, account, due_of
-from bench._crawls import QUICK, start, web_crawl
-from bench._records import archive_faults, known, records
+from bench._account import Account
+from bench._crawls import LogSize, start, web_crawl, write_quick_settings
 from bench._report import last_line, progress, table
-from skitter.testing.audit import violations
+from bench._verdict import ATTEMPTS, verdict
 from skitter.testing.features import RobotsKind
 from skitter.testing.plan import WebPlan
-from skitter.testing.request_log import Request, read_log
 from skitter.testing.web import SyntheticWeb
 
-ROBOTS_ATTEMPTS = 10
-ATTEMPTS = 5
 SHOWN = 10
-# Every so many kills one strikes while the crawl is starting: recovery itself must be able to die.
-EARLY_EVERY = 4
+# Of every four kills one strikes while the crawl starts (recovery must be able to die) and one shortly after a
+# Ctrl-C (so must draining and closing); the others strike a crawl at full speed.
+CYCLE, EARLY, DRAINING = 4, 0, 2
 EARLIEST, LATEST = 0.05, 1.5
+DRAIN = 0.6
+# A Ctrl-C that comes while Python itself is starting ends it by the signal.
+INTERRUPTED = (130, -signal.SIGINT)
 GIVE_UP = 1800.0
-
-
-class LogSize:
-    """How many requests the web has logged, read on from where the last look ended."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._at = 0
-        self.rows = -1  # the first line is the plan
-
-    def look(self) -> int:
-        with self._path.open("rb") as stream:
-            stream.seek(self._at)
-            new = stream.read()
-        self._at += len(new)
-        self.rows += new.count(b"\n")
-        return max(0, self.rows)
 
 
 class Trial(msgspec.Struct, kw_only=True):
@@ -67,7 +51,9 @@ class Trial(msgspec.Struct, kw_only=True):
 class Killer:
     """Starts the crawl, kills it when its moment has come, and starts it again."""
 
-    def __init__(self, command: list[str], size: LogSize, moments: list[float], expected: int, seed: int) -> None:
+    def __init__(
+        self, command: list[str], size: LogSize, moments: list[float], expected: int, seed: int
+    ) -> None:
         self._command = command
         self._size = size
         self._moments = moments
@@ -79,8 +65,9 @@ class Killer:
         kills: list[float] = []
         for number, moment in enumerate(self._moments, start=1):
             child = start(self._command, output)
-            early = number % EARLY_EVERY == 0
-            code = self._wait_early(child) if early else self._wait_for(child, moment, number)
+            code = self._wait_until_due(child, moment, number)
+            if code in INTERRUPTED:
+                continue
             if code is not None:
                 return self._trial(kills, code)
             child.kill()
@@ -93,12 +80,15 @@ class Killer:
     def _trial(self, kills: list[float], code: int) -> Trial:
         return Trial(kills=kills, code=code, seconds=time.monotonic() - self._began, runs=len(kills) + 1)
 
-    def _wait_early(self, child: subprocess.Popen[bytes]) -> int | None:
-        """Until a random moment of its start has come; the exit code when the crawl was quicker."""
-        try:
-            return child.wait(self._random.uniform(EARLIEST, LATEST))
-        except subprocess.TimeoutExpired:
-            return None
+    def _wait_until_due(self, child: subprocess.Popen[bytes], moment: float, number: int) -> int | None:
+        """The exit code when the crawl was quicker."""
+        if number % CYCLE == EARLY:
+            return _exit_within(child, self._random.uniform(EARLIEST, LATEST))
+        code = self._wait_for(child, moment, number)
+        if code is None and number % CYCLE == DRAINING:
+            child.send_signal(signal.SIGINT)
+            return _exit_within(child, self._random.uniform(0, DRAIN))
+        return code
 
     def _wait_for(self, child: subprocess.Popen[bytes], moment: float, number: int) -> int | None:
         """Until the web has seen its share of the requests, and then somewhere within the next few pulses."""
@@ -121,44 +111,24 @@ class Killer:
                 child.kill()
                 raise SystemExit(f"the crawl did not end within {GIVE_UP:g} s")
             if now > next_words:
-                progress(f"{now - self._began:5.0f} s  {self._size.look():,} of {self._expected:,} requests; {words}")
+                progress(
+                    f"{now - self._began:5.0f} s  {self._size.look():,} of {self._expected:,} requests; {words}"
+                )
                 next_words = now + 1
         return None
 
 
-def breaches(requests: list[Request], plan: WebPlan, delay: float) -> list[str]:
-    """What the audit says of the crawl's manners."""
-
-    def denied(name: str, path: str) -> bool:
-        host = plan.index(name)
-        return host is not None and not plan.allows(host, path)
-
-    found = violations(requests, lambda name: max(delay, plan.delay(name)), denied=denied)
-    return [str(violation) for violation in found]
-
-
-def judge(folder: Path, log: Path, plan: WebPlan, delay: float, trial: Trial) -> Account:
-    progress("reading the log, the ledger and the archive")
-    requests = read_log(log)
-    archive = folder / "archive"
-    due = due_of(plan, attempts=ATTEMPTS, robots_attempts=ROBOTS_ATTEMPTS)
-    found = records(archive)
-    result = account(requests, known(folder / "frontier"), found, due, trial.kills)
-    result.blame("archive", archive_faults(archive, found))
-    for breach in breaches(requests, plan, delay):
-        result.blame(breach.partition(":")[0], [breach])
-    wanted = 3 if due.withheld else 0
-    if trial.code != wanted:
-        result.blame("exit code", [f"{trial.code}, not {wanted}"])
-    return result
+def _exit_within(child: subprocess.Popen[bytes], seconds: float) -> int | None:
+    try:
+        return child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def run(options: argparse.Namespace, folder: Path) -> int:
     plan = WebPlan(seed=options.seed, hosts=options.hosts, pages=options.pages)
     config = folder / "quick.toml"
-    config.write_text(
-        QUICK.format(delay=options.delay, robots_attempts=ROBOTS_ATTEMPTS, segment_size=options.segment_size)
-    )
+    write_quick_settings(config, delay=options.delay, segment_size=options.segment_size)
     log = folder / "requests.jsonl"
     expected = sum(row.requests(ATTEMPTS) for row in plan.expected().values()) + plan.hosts
     choose = random.Random(options.seed)
@@ -167,7 +137,13 @@ def run(options: argparse.Namespace, folder: Path) -> int:
     with SyntheticWeb(plan, log=log, latency=latency) as web, (folder / "output").open("ab") as output:
         command = web_crawl(web, folder / "crawl", config)
         trial = Killer(command, LogSize(log), moments, expected, options.seed).run(output)
-    result = judge(folder / "crawl", log, plan, options.delay, trial)
+    progress("reading the log, the ledger and the archive")
+    result = verdict(folder / "crawl", log, plan, options.delay, trial.kills)
+    wanted = (
+        3 if any(kind is RobotsKind.UNAVAILABLE for kind in map(plan.robots_kind, range(plan.hosts))) else 0
+    )
+    if trial.code != wanted:
+        result.blame("exit code", [f"{trial.code}, not {wanted}"])
     show(options, plan, trial, result)
     return 1 if result.faults else 0
 
@@ -220,7 +196,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--delay", type=float, default=0.2, help="seconds between two requests to a host")
     parser.add_argument("--latency", type=float, default=0.2, help="think time of the slowest host (s)")
     parser.add_argument("--segment-size", type=int, default=4_000_000, help="small: segments end often")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave crawl, log and output in this new folder")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="leave crawl, log and output in this new folder"
+    )
     options = parser.parse_args(arguments)
     if options.keep:
         options.keep.mkdir(parents=True)
