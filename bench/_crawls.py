@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -57,9 +58,10 @@ class LogSize:
 
 
 class Usage(NamedTuple):
-    """What a child took, by the kernel's own books."""
+    """What a child took, by the kernel's own books: seconds, seconds, bytes."""
 
     code: int
+    wall: float
     cpu: float
     rss: int
 
@@ -83,8 +85,11 @@ def start(command: Sequence[str], output: int | IO[bytes] = subprocess.DEVNULL) 
     return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=child_environment())
 
 
-def wait_with_usage(child: subprocess.Popen[bytes]) -> Usage:
+def run_with_usage(command: Sequence[str], output: int | IO[bytes] = subprocess.DEVNULL) -> Usage:
     """User and system time of the whole child, its own children included, and its largest resident size."""
+    began = time.monotonic()
+    child = start(command, output)
     _, status, usage = os.wait4(child.pid, 0)
+    wall = time.monotonic() - began
     child.returncode = os.waitstatus_to_exitcode(status)
-    return Usage(child.returncode, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+    return Usage(child.returncode, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 
 def progress(text: str) -> None:
@@ -34,3 +37,22 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
 
 def last_line(result: Mapping[str, object]) -> None:
     print(json.dumps(result))
+
+
+@contextmanager
+def ticking(words: str, every: float = 2.0) -> Iterator[None]:
+    """Says every now and then that something long is still under way."""
+    began, done = time.monotonic(), threading.Event()
+
+    def tick() -> None:
+        progress(words)
+        while not done.wait(every):
+            progress(f"{words}, {time.monotonic() - began:.0f} s")
+
+    ticker = threading.Thread(target=tick, daemon=True)
+    ticker.start()
+    try:
+        yield
+    finally:
+        done.set()
+        ticker.join()

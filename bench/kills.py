@@ -10,6 +10,7 @@ one JSON object as the last line; exit code 1 when there is any fault.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import signal
 import subprocess
@@ -36,8 +37,7 @@ SHOWN = 10
 CYCLE, EARLY, DRAINING = 4, 0, 2
 EARLIEST, LATEST = 0.05, 1.5
 DRAIN = 0.6
-# A Ctrl-C that comes while Python itself is starting ends it by the signal.
-INTERRUPTED = (130, -signal.SIGINT)
+INTERRUPTED = 130
 GIVE_UP = 1800.0
 
 
@@ -63,10 +63,11 @@ class Killer:
 
     def run(self, output: IO[bytes]) -> Trial:
         kills: list[float] = []
+        self._output = output
         for number, moment in enumerate(self._moments, start=1):
             child = start(self._command, output)
             code = self._wait_until_due(child, moment, number)
-            if code in INTERRUPTED:
+            if code == INTERRUPTED:
                 continue
             if code is not None:
                 return self._trial(kills, code)
@@ -84,11 +85,18 @@ class Killer:
         """The exit code when the crawl was quicker."""
         if number % CYCLE == EARLY:
             return _exit_within(child, self._random.uniform(EARLIEST, LATEST))
+        # Python has a Ctrl-C of its own while it starts: wait for the crawl's first words.
+        silent = self._said()
         code = self._wait_for(child, moment, number)
+        if code is None and number % CYCLE == DRAINING:
+            code = self._await(child, lambda: self._said() > silent, "it has not spoken yet")
         if code is None and number % CYCLE == DRAINING:
             child.send_signal(signal.SIGINT)
             return _exit_within(child, self._random.uniform(0, DRAIN))
         return code
+
+    def _said(self) -> int:
+        return os.fstat(self._output.fileno()).st_size
 
     def _wait_for(self, child: subprocess.Popen[bytes], moment: float, number: int) -> int | None:
         """Until the web has seen its share of the requests, and then somewhere within the next few pulses."""
