@@ -159,17 +159,15 @@ def _log_and_ledger(result: Account, requests: Iterable[Request], fetches: Itera
 
 def _explain_lost(result: Account, lost: Iterable[Request], kills: Sequence[float]) -> None:
     for row in lost:
-        ended = row.end if row.end is not None and not row.aborted else None
         kill = next((at for at in sorted(kills) if at > row.start - CLOCKS), None)
-        if kill is None or (ended is not None and kill - ended > UNSETTLED):
-            result.blame(
-                "repeated without a kill", [f"{_url(row)} {row.start:.3f} to {row.end}, status {row.status}"]
-            )
-        elif ended is None or ended > kill:
+        if kill is None or (row.end is not None and kill - row.end > UNSETTLED):
+            times = f"{row.start:.3f} to {row.end}, status {row.status}"
+            result.blame("repeated without a kill", [f"{_url(row)} {times}"])
+        elif row.end is None or row.aborted or row.end > kill:
             result.lost_in_flight += 1
         else:
             result.lost_unsettled += 1
-            result.oldest_lost = max(result.oldest_lost, kill - ended)
+            result.oldest_lost = max(result.oldest_lost, kill - row.end)
 
 
 def _settled_and_due(result: Account, fetches: Iterable[Fetch], due: Due) -> None:

@@ -56,11 +56,13 @@ SHOWN = 5
 
 
 class Round(msgspec.Struct):
-    """One mirror of the site. `pages` are the paths that were stored, as often as they were."""
+    """One mirror of the site. `pages` are the paths that were stored, as often as they were; `elsewhere` is the
+    CPU time that the machine spent meanwhile on all but the crawler: on nginx and on whatever else ran."""
 
     usage: Usage
     pages: Counter[str]
     faults: list[str]
+    elsewhere: float = 0.0
 
 
 def reachable(root: Path, home: str = HOME) -> set[str]:
@@ -87,28 +89,41 @@ def _linked(page: str, text: str) -> set[str]:
     }
 
 
+def measured(command: Sequence[str]) -> tuple[Usage, float]:
+    before = machine_cpu()
+    usage = run_with_usage(command)
+    return usage, machine_cpu() - before - usage.cpu
+
+
+def machine_cpu() -> float:
+    """Seconds that the machine's cores have been busy (proc(5), /proc/stat)."""
+    ticks = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    user, nice, system, _idle, _iowait, irq, softirq, steal = ticks
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
 def mirror_by_skitter(port: int, folder: Path) -> Round:
     config = folder / "settings.toml"
     config.write_text(SETTINGS)
     command = skitter_command("crawl", f"http://{HOST}{HOME}", "--into", str(folder / "crawl"))
     command += ["--config", str(config), "--resolve", f"{HOST}:80:127.0.0.1:{port}", "--allow-private"]
-    usage = run_with_usage(command)
+    usage, elsewhere = measured(command)
     archive = folder / "crawl" / "archive"
     found = records(archive)
     faults = archive_faults(archive, found)
     if usage.code:
         faults.append(f"exit code {usage.code}")
     pages = Counter(unquote(urlsplit(record.url).path) for record in found if record.status == 200)
-    return Round(usage, pages, faults)
+    return Round(usage, pages, faults, elsewhere)
 
 
 def mirror_by_wget2(threads: int) -> Callable[[int, Path], Round]:
     def mirror(port: int, folder: Path) -> Round:
         where = [f"--max-threads={threads}", f"--directory-prefix={folder}/files"]
-        usage = run_with_usage(["wget2", *WGET2, *where, f"http://127.0.0.1:{port}{HOME}"])
+        usage, elsewhere = measured(["wget2", *WGET2, *where, f"http://127.0.0.1:{port}{HOME}"])
         files = folder / "files"
         pages = Counter(f"/{path.relative_to(files)}" for path in files.rglob("*.html"))
-        return Round(usage, pages, [f"exit code {usage.code}"] if usage.code else [])
+        return Round(usage, pages, [f"exit code {usage.code}"] if usage.code else [], elsewhere)
 
     return mirror
 
@@ -137,6 +152,7 @@ def figures(rounds: Sequence[Round]) -> dict[str, list[float]]:
         "wall_seconds": [done.usage.wall for done in rounds],
         "cpu_seconds": [done.usage.cpu for done in rounds],
         "cpu_us_per_page": [done.usage.cpu / max(1, len(done.pages)) * 1e6 for done in rounds],
+        "cpu_seconds_elsewhere": [done.elsewhere for done in rounds],
         "pages_per_second": [len(done.pages) / done.usage.wall for done in rounds],
         "rss_mb": [done.usage.rss / 1e6 for done in rounds],
     }

@@ -3,6 +3,7 @@ request log, the frontier's ledger and the archive."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 from bench._account import Account
 from bench._crawls import LogSize, start, web_crawl, write_quick_settings
-from bench._records import known, records
+from bench._records import archive_faults, known, records
 from bench._verdict import breaches, verdict
 from bench.kills import Killer
 
@@ -163,6 +164,25 @@ def _await_note(trial: Trial, child: subprocess.Popen[bytes], words: str) -> Non
     while words not in trial.output.read_text():
         assert child.poll() is None
         assert time.monotonic() < deadline
+
+
+def test_an_archive_that_was_spoilt_is_found_out(demo: Trial) -> None:
+    assert demo.crawl("--max-pages", "60") == COMPLETE
+    archive = demo.folder / "archive"
+    sound = records(archive)
+    assert archive_faults(archive, sound) == []
+    index = archive / "index.cdxj"
+    lines = index.read_text().splitlines(keepends=True)
+    index.write_text("".join(lines[1:]))
+    assert ["no line" in fault for fault in archive_faults(archive, sound)] == [True]
+    index.write_text("".join(lines))
+    (archive / "left.warc.gz.open").touch()
+    segment = archive / sound[-1].segment
+    os.truncate(segment, segment.stat().st_size - 1)
+    words = " ".join(archive_faults(archive, sound))
+    assert "left behind: left.warc.gz.open" in words
+    assert "gzip -t" in words
+    assert "does not name exactly one gzip member" in words
 
 
 @pytest.mark.parametrize("limit", [1, 7, 100])
