@@ -72,8 +72,10 @@ class Killer:
             if code is not None:
                 return self._trial(kills, code)
             child.kill()
-            kills.append(time.time())
             child.wait()
+            # Not when the signal was sent: a request that the web had not read yet is stamped with the closing
+            # of its connection, which the kernel does while the process dies.
+            kills.append(time.time())
         child = start(self._command, output)
         code = self._await(child, lambda: False, "left to finish")
         return self._trial(kills, -1 if code is None else code)
