@@ -25,6 +25,8 @@ def table(rows: Iterable[Sequence[object]]) -> str:
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, float) and value.is_integer() and value >= 10:
+        return f"{value:,.0f}"
     if isinstance(value, float):
         return f"{value:,.3f}" if abs(value) < 10 else f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -213,7 +213,7 @@ def show(
 
 def _spread(values: Iterable[float]) -> str:
     found = sorted(values)
-    return f"{found[0]:,.1f} to {found[-1]:,.1f}"
+    return f"{found[0]:,.1f} to {found[-1]:,.1f}" if found[0] < found[-1] else "none"
 
 
 def _summary(values: Sequence[float]) -> dict[str, float]:
