@@ -43,10 +43,10 @@ def expired(driver: Driver) -> HostLease:
 
 
 def counters(driver: Driver) -> dict[str, object]:
-    """All that an outcome could change, but for the count of stale ones, and for when the host may be asked:
-    a request was made, whatever its outcome is worth."""
+    """All that an outcome could change, but for the count of stale ones, when the host may be asked, and the
+    politeness ledger: a request was made, whatever its outcome is worth."""
     stats = msgspec.to_builtins(driver.stats())
-    del stats["stale_outcomes"], stats["next_at"]
+    del stats["stale_outcomes"], stats["next_at"], stats["politeness"]
     url = msgspec.structs.replace(driver.explain(A + "/"), next_at=None)
     return {**stats, "host": driver.host(A).fetched, "url": url}
 

@@ -13,7 +13,6 @@ from skitter.model import Via
 
 TIERS = 4
 SEED_PRIORITY = 80
-NAMED = {"high": 90, "normal": 60, "low": 20}
 
 
 class Prioritizer(Protocol):

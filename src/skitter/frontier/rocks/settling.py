@@ -84,7 +84,9 @@ class Settling:
 
     def _account_gap(self, turn: Turn, host: HostRow, outcome: Outcome) -> None:
         """The politeness ledger: what was asked of workers against what they did, from their own times.
-        Hosts that the operator lets be asked in parallel are out of it."""
+        Hosts that the operator lets be asked in parallel are out of it, and so is what is told a second time."""
+        if outcome.sent_at <= host.last_sent:
+            return
         lease = host.lease
         held = lease is not None and lease.token == outcome.token
         required = lease.delay if lease is not None and held else turn.book.delay_of(host)
@@ -98,7 +100,7 @@ class Settling:
                 host.tightest = gap
             if turn.tally.tightest is None or gap.margin() < turn.tally.tightest.margin():
                 turn.tally.tightest, turn.tally.tightest_host = gap, host.host
-        host.last_sent = max(host.last_sent, outcome.sent_at)
+        host.last_sent = outcome.sent_at
         host.last_ended = max(host.last_ended, outcome.ended_at)
 
     def _stale(self, turn: Turn) -> Settlement:
