@@ -19,6 +19,7 @@ from functools import partial
 
 from skitter.archive.store import Archive
 from skitter.clock import Clock
+from skitter.faultpoints import Point, reach
 from skitter.frontier.base import Frontier
 from skitter.model import Failed, Host, HostLease, Outcome, Task, Token
 from skitter.schedule.retry import RULES
@@ -150,8 +151,11 @@ class Loop:
         if self._outcomes:
             outcomes, self._outcomes = self._outcomes, []
             marks = self._archive.marks()
+            reach(Point.BEFORE_SETTLE)
             settlements = await self._frontier.settle(outcomes, marks)
+            reach(Point.AFTER_SETTLE)
             self._archive.committed()
+            reach(Point.AFTER_ACKNOWLEDGE)
             self._step.committed()
             self._report.settled(outcomes, settlements)
         if self._given_up:

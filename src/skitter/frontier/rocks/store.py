@@ -22,6 +22,7 @@ from rocksdict import (
 )
 
 from skitter.errors import DiskFull, FolderInUse, SkitterError, StoreFailed
+from skitter.faultpoints import Point, reach
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.rows import TABLES
 
@@ -77,10 +78,12 @@ class Store:
             yield key, value  # type: ignore[misc]
 
     def write(self, batch: Batch) -> None:
+        reach(Point.BEFORE_COMMIT)
         try:
             self._db.write(batch.native)
         except Exception as error:
             raise _translated(error, self._folder) from error
+        reach(Point.AFTER_COMMIT)
 
     def sync(self) -> None:
         try:
