@@ -75,14 +75,14 @@ class Admission:
         return (
             parent is not None
             and parent[:8] != found.key[:8]
-            and parent[:8] + found.key not in turn.book.recent
+            and parent[:8] + found.key not in turn.book.recent_links
         )
 
     def _linked_again(self, turn: Turn, found: Discovered, row: UrlRow) -> None:
         linker = _linker(found)
         if not linker:
             return
-        turn.book.recent.add((found.parent or b"")[:8] + found.key)
+        turn.book.recent_links.add((found.parent or b"")[:8] + found.key)
         marks = row.linkers
         known = any(marks[i : i + 2] == linker for i in range(0, len(marks), 2))
         if row.state != UrlState.QUEUED or known or len(marks) >= 2 * _MOST_LINKERS:

@@ -100,6 +100,8 @@ class Book:
         self._leases: Lru[int, dict[bytes, bytes]] = Lru(_CACHED_LEASES)
         self._anchors: Lru[str, bool] = Lru(_CACHED_ANCHORS)
         self.recent = RecentKeys(memory.recent_keys)
+        # pairs of a linking host and a URL of another: what they say about priority was heard
+        self.recent_links = RecentKeys(memory.recent_keys // 4)
         # Where the first live entry of each tier of the ready index, and of the due index, can be at the
         # earliest: seeking from there skips the tombstones of what was taken before.
         self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
@@ -128,6 +130,7 @@ class Book:
         self._leases.clear()
         self._anchors.clear()
         self.recent.clear()
+        self.recent_links.clear()
         self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
         self.due_low = b""
         self.tally = self._load_tally()
@@ -194,6 +197,7 @@ class Turn:
         self._urls: dict[bytes, UrlRow] = {}
         self._touched: dict[bytes, HostRow] = {}
         self._changed = False
+        self.stamps_time = True
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
         self._changed = True
@@ -340,6 +344,8 @@ class Turn:
             for ident, row in self._touched.items():
                 self._follow(ident, row)
                 self.put("hosts", ident, encode(row))
+            if self.stamps_time:
+                self.tally.now = self.now
             self.put("meta", _TALLY, encode(self.tally))
             self.book.store.write(self._batch)
         except BaseException:

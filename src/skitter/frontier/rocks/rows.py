@@ -154,7 +154,7 @@ class Errand(msgspec.Struct, array_like=True):
 
 
 class Tally(msgspec.Struct):
-    """Running totals, committed with every change."""
+    """Running totals, committed with every change; `now` is when that was."""
 
     seq: int = 0
     token: int = 0
@@ -174,6 +174,7 @@ class Tally(msgspec.Struct):
     violations: int = 0
     tightest: Gap | None = None
     tightest_host: str = ""
+    now: float = 0.0
 
 
 encode = msgspec.msgpack.Encoder().encode
