@@ -87,7 +87,7 @@ def _waits(driver: Driver, seconds: float) -> None:
 
 
 def _letters(driver: Driver, host: str | None = None) -> list[DeadLetter]:
-    return driver.run(driver.frontier.dead_letters(limit=100, host=Host(host) if host else None))
+    return driver.ask(driver.frontier.dead_letters(limit=100, host=Host(host) if host else None))
 
 
 def test_a_failing_host_backs_off_further_each_time_and_then_is_quarantined(start: Start) -> None:

@@ -246,7 +246,7 @@ def test_the_horizon_is_not_empty_while_denied_urls_wait_to_be_looked_at_again(d
     driver.answer(robots_lease(driver), robots("Disallow: /elsewhere/"))
     driver.clock.advance(1)
     driver.fetch()
-    horizon = driver.run(driver.frontier.horizon())
+    horizon = driver.ask(driver.frontier.horizon())
     assert horizon.next_at == driver.clock.now() + 1
     assert driver.promote() == 1
     driver.clock.advance(1)

@@ -11,9 +11,7 @@ from tests.frontier_kit import NO_RULES, OK, Driver, seed
 
 WEIGHTS = (8, 4, 2, 1)
 PRIORITY = (90, 60, 30, 10)
-ONE_BY_ONE = Settings(
-    politeness=PolitenessSettings(delay=2.0), frontier=FrontierSettings(tasks_per_lease=1)
-)
+ONE_BY_ONE = Settings(politeness=PolitenessSettings(delay=2.0), frontier=FrontierSettings(tasks_per_lease=1))
 
 
 def _serve(turns: TierTurns, tiers: list[int], times: int) -> list[int]:
