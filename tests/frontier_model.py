@@ -111,7 +111,7 @@ class Site:
 
 
 class Model:
-    """What the frontier should hold. `old` are all leases granted; `errands` are pairs of asked and asking host."""
+    """What the frontier should hold. `old` are all leases granted; `errands` pairs of asked and asking host."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock

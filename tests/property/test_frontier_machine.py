@@ -52,7 +52,6 @@ from tests.frontier_model import (
 
 
 class FrontierMachine(RuleBasedStateMachine):
-    @initialize()
     def open(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="skitter-machine-")
         opener = partial(_open, Path(self.folder.name) / "frontier")
@@ -61,6 +60,15 @@ class FrontierMachine(RuleBasedStateMachine):
         self.model = Model(self.clock)
         self.settled: list[Outcome] = []
         self.mark = self.crashes = 0
+
+    @initialize(urls=st.sets(st.sampled_from(URLS), min_size=6), read=st.booleans())
+    def begin(self, urls: set[str], read: bool) -> None:
+        """Most of what can go wrong goes wrong on the second lease of a host: start near it."""
+        self.open()
+        self.admit(sorted(urls), Via.LINK)
+        if read:
+            self._answer(self._lease("first", 10, 60.0))
+            self.clock.advance(1)
 
     # -- admission
 
@@ -152,7 +160,7 @@ class FrontierMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.old)
     @rule(choices=st.data())
     def settle_for_an_old_lease(self, choices: st.DataObject) -> None:
-        lease = choices.draw(st.sampled_from(self.model.old), label="lease")
+        lease = choices.draw(st.sampled_from(self.model.old[-6:]), label="lease")
         task = choices.draw(st.sampled_from(lease.tasks), label="task")
         self._settle([self._draw_outcome(choices, lease, task)] * 2)
 
@@ -178,6 +186,21 @@ class FrontierMachine(RuleBasedStateMachine):
     @rule(wait=waits)
     def wait(self, wait: float) -> None:
         self.clock.advance(wait)
+
+    @rule()
+    def wait_for_work(self) -> None:
+        next_at = self.driver.ask(self.driver.frontier.horizon()).next_at
+        if next_at is not None:
+            self.clock.advance(max(0.0, next_at - self.clock.now()))
+
+    @precondition(lambda self: self.model.live())
+    @rule(choice=st.integers(0, 2), late=st.sampled_from([0.0, 2.0]))
+    def lose_a_worker(self, choice: int, late: float) -> None:
+        """Its lease runs out, and by the time somebody looks its host may be ready again."""
+        live = self.model.live()
+        deadline = self.model.sites[live[choice % len(live)].host].deadline
+        self.clock.advance(max(0.0, deadline + late - self.clock.now()))
+        self.reap()
 
     @rule()
     def promote(self) -> None:
