@@ -286,7 +286,8 @@ page_results: st.SearchStrategy[Result] = st.one_of(
 )
 robots_results: st.SearchStrategy[Result] = st.one_of(
     st.sampled_from([RobotsRead(status=404), DENYING, SLOW]),
+    st.sampled_from([RobotsRead(status=404), DENYING]),
     st.sampled_from(HOSTS).map(lambda host: redirected(host + "/moved.txt")),
     st.sampled_from([FailureKind.CONNECT_REFUSED, FailureKind.PROTOCOL, FailureKind.THROTTLED]).map(failed),
 )
-waits = st.sampled_from([0.0, 0.5, 1.0, 7.0, 30.0, 61.0, 3600.0, 90_000.0])
+waits = st.sampled_from([0.5, 0.5, 1.0, 1.0, 7.0, 30.0, 61.0, 61.0, 3600.0, 90_000.0])

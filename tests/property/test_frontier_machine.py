@@ -61,7 +61,9 @@ class FrontierMachine(RuleBasedStateMachine):
         self.settled: list[Outcome] = []
         self.mark = self.crashes = 0
 
-    @initialize(urls=st.sets(st.sampled_from(URLS), min_size=6), read=st.booleans())
+    @initialize(
+        urls=st.sets(st.sampled_from(URLS), min_size=6), read=st.sampled_from([True, True, True, False])
+    )
     def begin(self, urls: set[str], read: bool) -> None:
         """Most of what can go wrong goes wrong on the second lease of a host: start near it."""
         self.open()
@@ -85,11 +87,37 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(
         worker=st.sampled_from(["w1", "w2", "w3"]),
-        capacity=st.sampled_from([1, 2, 10]),
+        capacity=st.sampled_from([10, 10, 2, 1]),
         duration=st.sampled_from([2.0, 60.0]),
+        wait=st.sampled_from([True, True, False]),
     )
-    def lease(self, worker: str, capacity: int, duration: float) -> None:
+    def lease(self, worker: str, capacity: int, duration: float, wait: bool) -> None:
+        if wait:
+            self.wait_for_work()
         self._lease(worker, capacity, duration)
+
+    @rule(choices=st.data())
+    def work(self, choices: st.DataObject) -> None:
+        """What workers mostly do."""
+        self.wait_for_work()
+        leases = self._lease("w1", 10, 60.0)
+        self._settle([self._draw_outcome(choices, le, task) for le in leases for task in le.tasks])
+
+    @precondition(lambda self: self.model.live())
+    @rule(choices=st.data(), how=st.sampled_from(["release", "expire", "crash"]), again=st.booleans())
+    def come_back_late(self, choices: st.DataObject, how: str, again: bool) -> None:
+        """A lease ends, its host may be leased again, and then the first worker settles after all."""
+        lease = choices.draw(st.sampled_from(self.model.live()), label="lease")
+        if how == "release":
+            self.release(len(self.model.old) - 1 - self.model.old.index(lease))
+        elif how == "expire":
+            self.lose_a_worker(self.model.live().index(lease), 2.0)
+        elif self.crashes < 2:
+            self.crash()
+        if again:
+            self.wait_for_work()
+        self._lease("w2", 10, 60.0)
+        self._settle([self._draw_outcome(choices, lease, task) for task in lease.tasks])
 
     def _lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
         certain, possible = self.model.leasable()
@@ -187,7 +215,6 @@ class FrontierMachine(RuleBasedStateMachine):
     def wait(self, wait: float) -> None:
         self.clock.advance(wait)
 
-    @rule()
     def wait_for_work(self) -> None:
         next_at = self.driver.ask(self.driver.frontier.horizon()).next_at
         if next_at is not None:
@@ -222,7 +249,11 @@ class FrontierMachine(RuleBasedStateMachine):
             site = self.model.sites[host_of(url)]
             site.failures, site.not_before = 0, 0.0
 
-    @rule(host=st.sampled_from(HOSTS), delay=st.sampled_from([None, 0.25, 20.0]), blocked=st.booleans())
+    @rule(
+        host=st.sampled_from(HOSTS),
+        delay=st.sampled_from([None, 0.25, 20.0]),
+        blocked=st.sampled_from([False, False, False, True]),
+    )
     def set_policy(self, host: str, delay: float | None, blocked: bool) -> None:
         policy = HostPolicy(delay=delay, blocked=blocked)
         self.driver.set_policy(host, policy)
@@ -319,8 +350,8 @@ def _open(folder: Path, settings: Settings, clock: Clock) -> RocksFrontier:
 
 # Hypothesis's own profile for continuous integration makes this repeatable there.
 FrontierMachine.TestCase.settings = profile(
-    max_examples=50,
-    stateful_step_count=40,
+    max_examples=40,
+    stateful_step_count=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
