@@ -1,12 +1,21 @@
-"""What a crash, a restart or a failed write leaves behind."""
+"""What a crash, a restart, a failed write or a second process leaves behind."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
-from skitter.errors import StoreFailed
+from skitter.errors import FolderInUse, StoreFailed
+from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.store import Batch
-from tests.frontier_kit import Driver, audit, robots
+from skitter.model import Fetched, HostPolicy, SegmentMark, TaskKind
+from skitter.settings import Settings
+from skitter.testing.clock import FakeClock
+from tests.frontier_kit import NO_RULES, OK, Driver, audit, discovered, failed, robots, seed
+
+A, B = "http://a.test", "http://b.test"
 
 
 def break_next_write(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,12 +28,122 @@ def break_next_write(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver.frontier._store, "write", fail)
 
 
+def under_way(driver: Driver) -> dict[str, Callable[[], object]]:
+    """A crawl with something of everything, and each call that would change it."""
+    driver.open_host(A + "/", B + "/", body=robots("Disallow: /private/"))
+    driver.admit(*(discovered(f"{host}/{i}") for host in (A, B) for i in range(9)))
+    driver.admit(discovered(A + "/private/1"))
+    driver.lease(duration=0.5, worker="slow", capacity=1)
+    lease = driver.lease_one()
+    driver.settle(driver.outcome(lease, failed()))
+    driver.admit(seed("http://c.test/"))
+    driver.clock.advance(60)
+    page = Fetched(status=200, links=(discovered(lease.host + "/new"),), digest=b"d" * 32)
+    outcomes = [driver.outcome(lease, page, task) for task in lease.tasks[1:]]
+    return {
+        "admit": lambda: driver.admit(seed("http://d.test/")),
+        "lease": driver.lease,
+        "settle": lambda: driver.settle(*outcomes, marks=[SegmentMark("s", 1, 1)]),
+        "renew": lambda: driver.renew(lease),
+        "release": lambda: driver.release(lease),
+        "reap": driver.reap,
+        "promote": driver.promote,
+        "set_policy": lambda: driver.set_policy(A, HostPolicy(delay=9.0)),
+    }
+
+
+CALLS = ("admit", "lease", "settle", "renew", "release", "reap", "promote", "set_policy")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_failed_write_changes_nothing_in_memory_or_on_disk(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    calls = under_way(driver)
+    before = driver.stats()
+    break_next_write(driver, monkeypatch)
+    with pytest.raises(StoreFailed):
+        calls[call]()
+    audit(driver.frontier)
+    assert driver.stats() == before
+    assert driver.ask(driver.frontier.marks()) == []
+    calls[call]()
+    driver.reopen()
+
+
 def test_rules_whose_write_failed_are_forgotten(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    driver.open_host("http://a.test/private/1", body=robots("Allow: /"))
+    driver.open_host(A + "/private/1", body=robots("Allow: /"))
     driver.clock.advance(86_400)
     lease = driver.lease_one()
     break_next_write(driver, monkeypatch)
     with pytest.raises(StoreFailed):
         driver.answer(lease, robots("Disallow: /private/"))
     audit(driver.frontier)
-    assert driver.explain("http://a.test/private/1").robots.startswith("allowed")
+    assert driver.explain(A + "/private/1").robots.startswith("allowed")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_each_call_is_one_write(driver: Driver, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """A crash between two writes of one call would leave half of it: so there is only one."""
+    calls = under_way(driver)
+    writes: list[Batch] = []
+    write = driver.frontier._store.write
+
+    def counted(batch: Batch) -> None:
+        writes.append(batch)
+        write(batch)
+
+    monkeypatch.setattr(driver.frontier._store, "write", counted)
+    calls[call]()
+    assert len(writes) == 1
+
+
+def test_a_crash_at_any_call_loses_no_url(driver: Driver) -> None:
+    links = tuple(discovered(f"{host}/{i}") for host in (A, B) for i in range(5))
+    driver.admit(seed(A + "/"), seed(B + "/"))
+    for step in range(40):
+        leases = driver.lease()
+        if step % 3 == 1:
+            driver.reopen()
+        for lease in leases:
+            asked_robots = lease.tasks[0].kind is TaskKind.ROBOTS
+            driver.answer(lease, NO_RULES if asked_robots else Fetched(status=200, links=links))
+        if step % 3 == 2:
+            driver.reopen()
+        driver.clock.advance(1)
+    assert driver.stats().urls["completed"] == 12
+    assert driver.stats().pages == 12
+
+
+def test_a_folder_is_opened_by_one_process_at_a_time(tmp_path: Path) -> None:
+    first = RocksFrontier(tmp_path / "one", Settings(), FakeClock())
+    with pytest.raises(FolderInUse, match="in use by another process"):
+        RocksFrontier(tmp_path / "one", Settings(), FakeClock())
+    first._store.close()
+    RocksFrontier(tmp_path / "one", Settings(), FakeClock())._store.close()
+
+
+def test_a_crawl_can_be_looked_at_while_it_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "live"
+    writer = Driver(lambda settings, clock: RocksFrontier(folder, settings, clock), Settings())
+    writer.open_host(A + "/")
+    lease = writer.lease_one()
+    reader = RocksFrontier(folder, Settings(), writer.clock, read_only=True)
+    try:
+        assert writer.ask(reader.stats()) == writer.stats()
+        assert writer.ask(reader.explain(A + "/")).state == "in_progress"
+        assert [view.host for view in writer.ask(reader.hosts(limit=5))] == [A]
+        assert writer.ask(reader.horizon()) == writer.run(writer.frontier.horizon())
+    finally:
+        reader._store.close()
+    writer.answer(lease, OK)
+    assert writer.explain(A + "/").state == "completed"
+    writer.close()
+
+
+def test_what_was_synced_is_there_after_reopening(driver: Driver) -> None:
+    driver.open_host(A + "/")
+    driver.fetch(OK)
+    driver.run(driver.frontier.sync())
+    driver.reopen()
+    assert driver.explain(A + "/").state == "completed"

@@ -87,7 +87,7 @@ def _waits(driver: Driver, seconds: float) -> None:
 
 
 def _letters(driver: Driver, host: str | None = None) -> list[DeadLetter]:
-    return driver.run(driver.frontier.dead_letters(limit=100, host=Host(host) if host else None))
+    return driver.ask(driver.frontier.dead_letters(limit=100, host=Host(host) if host else None))
 
 
 def test_a_failing_host_backs_off_further_each_time_and_then_is_quarantined(start: Start) -> None:
@@ -143,7 +143,7 @@ def test_due_retries_are_promoted_once_in_a_restarted_crawl_too(driver: Driver) 
     assert driver.stats().urls["queued"] == 1
 
 
-def test_many_due_retries_are_promoted_in_bounded_steps(start: Start) -> None:
+def test_many_due_retries_are_promoted_in_bounded_steps_and_many_dead_letters_requeued(start: Start) -> None:
     driver = start(Settings(crawl=CrawlSettings(scope="any")), audited=False)
     driver.admit(*(seed(f"http://h{i}.test/") for i in range(2100)))
     for result in (NO_RULES, failed(_K.PROTOCOL)):
@@ -151,6 +151,10 @@ def test_many_due_retries_are_promoted_in_bounded_steps(start: Start) -> None:
         driver.settle(*(driver.outcome(lease, result) for lease in leases))
         driver.clock.advance(60)
     assert [driver.promote() for _ in range(3)] == [2000, 100, 0]
+    leases = driver.lease(capacity=3000)
+    driver.settle(*(driver.outcome(lease, failed(_K.PROTOCOL)) for lease in leases))
+    assert driver.stats().urls["dead_letter"] == 2100
+    assert driver.requeue() == 2100
 
 
 # -- dead letters and the operator

@@ -123,7 +123,7 @@ def test_the_page_limit_is_never_passed_however_many_leases_are_out(start: Start
         driver.clock.advance(1)
         assert driver.lease() == []
     assert driver.stats().pages == 7
-    assert driver.run(driver.frontier.horizon()).limit_reached
+    assert driver.ask(driver.frontier.horizon()).limit_reached
 
 
 def test_what_came_to_nothing_leaves_its_room_under_the_page_limit(start: Start) -> None:

@@ -238,6 +238,23 @@ def test_denied_urls_are_looked_at_again_when_robots_txt_changes_and_only_then(d
     assert driver.explain(A + "/private/2").state == "denied"
 
 
+def test_many_denied_urls_are_looked_at_again_in_bounded_steps(start: Start) -> None:
+    driver = start(audited=False)
+    driver.open_host(A + "/private/0", body=robots("Disallow: /private/"))
+    driver.admit(*(discovered(f"{A}/private/{i}") for i in range(2500)))
+    while driver.stats().urls["queued"]:
+        assert driver.lease() == []
+    driver.clock.advance(DAY)
+    driver.admit(discovered(A + "/"))
+    driver.answer(robots_lease(driver), robots("Disallow: /private/1"))
+    moved = [driver.promote() for _ in range(4)]
+    kept = sum(str(i).startswith("1") for i in range(2500))
+    assert sum(moved) == 2500 - kept
+    assert max(moved) < 2000
+    assert moved[2:] == [0, 0]
+    assert driver.stats().urls["denied"] == kept
+
+
 def test_the_horizon_is_not_empty_while_denied_urls_wait_to_be_looked_at_again(driver: Driver) -> None:
     driver.open_host(A + "/private/1", body=robots("Disallow: /private/"))
     assert driver.lease() == []
@@ -246,7 +263,7 @@ def test_the_horizon_is_not_empty_while_denied_urls_wait_to_be_looked_at_again(d
     driver.answer(robots_lease(driver), robots("Disallow: /elsewhere/"))
     driver.clock.advance(1)
     driver.fetch()
-    horizon = driver.run(driver.frontier.horizon())
+    horizon = driver.ask(driver.frontier.horizon())
     assert horizon.next_at == driver.clock.now() + 1
     assert driver.promote() == 1
     driver.clock.advance(1)

@@ -58,17 +58,17 @@ def test_a_page_brings_its_links_its_copy_and_its_mark_in_one_act(driver: Driver
     assert settlement.settled is Settled.ACCEPTED
     assert settlement.state is UrlState.COMPLETED
     assert (settlement.added, settlement.known, settlement.refused) == (1, 1, 1)
-    assert driver.run(driver.frontier.first_copies([b"d" * 32, b"x" * 32])) == [COPY, None]
-    assert driver.run(driver.frontier.marks()) == [mark]
+    assert driver.ask(driver.frontier.first_copies([b"d" * 32, b"x" * 32])) == [COPY, None]
+    assert driver.ask(driver.frontier.marks()) == [mark]
     driver.reopen()
-    assert driver.run(driver.frontier.first_copies([b"d" * 32])) == [COPY]
-    assert driver.run(driver.frontier.marks()) == [mark]
+    assert driver.ask(driver.frontier.first_copies([b"d" * 32])) == [COPY]
+    assert driver.ask(driver.frontier.marks()) == [mark]
 
 
 def test_a_mark_moves_forward_with_its_segment(driver: Driver) -> None:
     for length in (10, 20):
         driver.settle(marks=[SegmentMark("s2", length, length), SegmentMark("s1", 5, 5)])
-    assert driver.run(driver.frontier.marks()) == [SegmentMark("s1", 5, 5), SegmentMark("s2", 20, 20)]
+    assert driver.ask(driver.frontier.marks()) == [SegmentMark("s1", 5, 5), SegmentMark("s2", 20, 20)]
 
 
 @pytest.mark.parametrize("status", [404, 410])

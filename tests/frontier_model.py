@@ -1,0 +1,293 @@
+"""The model of the frontier's state machine: hosts and URLs as an attentive reader of the contract sees them.
+
+Shares no code with the frontier. What the web may answer is drawn here as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import strategies as st
+
+from skitter.clock import Clock
+from skitter.frontier.base import Settled
+from skitter.model import (
+    Discovered,
+    Failed,
+    FailureKind,
+    Fetched,
+    HostLease,
+    HostPolicy,
+    Outcome,
+    Redirected,
+    Result,
+    RobotsRead,
+    Task,
+    TaskKind,
+    Via,
+)
+from skitter.settings import CrawlSettings, FrontierSettings, RetrySettings, Settings
+from tests.frontier_kit import NO_RULES, OK, discovered, failed, redirected, robots
+
+HOSTS = ("http://a.test", "http://b.test", "http://c.test")
+PATHS = {"/1": 90, "/2": 60, "/3": 30, "/4": 10, "/5": 10, "/private/6": 60}
+URLS = [host + path for host in HOSTS for path in PATHS]
+DENYING = robots("Disallow: /private/")
+SLOW = robots("Crawl-delay: 7")
+BACKOFF = (60.0, 3600.0, 21600.0)
+ATTEMPTS = 3
+GOOD: dict[TaskKind, Result] = {TaskKind.PAGE: OK, TaskKind.ROBOTS: NO_RULES}
+# kind -> attempts, whether the host is blamed, the state after the last attempt
+TABLE = {
+    FailureKind.CONNECT_REFUSED: (ATTEMPTS, True, "dead_letter"),
+    FailureKind.THROTTLED: (ATTEMPTS, True, "dead_letter"),
+    FailureKind.PROTOCOL: (2, False, "dead_letter"),
+    FailureKind.HEADERS_TOO_LARGE: (1, False, "dead_letter"),
+    FailureKind.TYPE_UNWANTED: (1, False, "refused"),
+}
+# one entry each of the bounded caches, so that every step also misses them
+SETTINGS = Settings(
+    crawl=CrawlSettings(scope="any"),
+    retry=RetrySettings(attempts=ATTEMPTS, backoff=BACKOFF, quarantine_after=4),
+    frontier=FrontierSettings(tasks_per_lease=3, cached_hosts=1, recent_keys=2),
+)
+
+
+def found(url: str, via: Via = Via.LINK) -> Discovered:
+    path = next(path for path in PATHS if url.endswith(path))
+    return discovered(url, via=via, depth=1, priority=PATHS[path])
+
+
+def host_of(url: str) -> str:
+    return next(host for host in HOSTS if url.startswith(host + "/"))
+
+
+@dataclass
+class Url:
+    state: str = "queued"
+    attempts: int = 0
+    due: float = 0.0
+
+
+@dataclass
+class Site:
+    """A host, as the model sees it."""
+
+    last_start: float = 0.0
+    not_before: float = 0.0
+    failures: int = 0
+    penalty: float = 1.0
+    crawl_delay: float = 0.0
+    policy: HostPolicy = field(default_factory=HostPolicy)
+    body: bytes = b""
+    robots_until: float = 0.0
+    elsewhere: bool = False
+    lease: HostLease | None = None
+    deadline: float = 0.0
+    open_keys: set[bytes] = field(default_factory=set)
+
+    def delay(self) -> float:
+        delay = max(1.0, self.crawl_delay) if self.policy.delay is None else self.policy.delay
+        return max(delay, 1.0) * self.penalty if self.penalty > 1 else delay
+
+    def earliest(self) -> float:
+        return max(self.not_before, self.last_start + self.delay())
+
+    def denies(self, url: str) -> bool:
+        return self.body == DENYING.body and "/private/" in url
+
+    def well(self) -> None:
+        self.failures = 0
+        if self.penalty > 1:
+            self.penalty = max(1.0, 1.0 / min(1.0, 1.0 / self.penalty + 0.1))
+
+    def blame(self, kind: FailureKind, now: float) -> None:
+        self.failures += 1
+        wait = 86_400.0 if self.failures >= 4 else BACKOFF[min(self.failures, 3) - 1]
+        if kind is FailureKind.THROTTLED:
+            self.penalty = min(self.penalty * 2, 64.0)
+        self.not_before = max(self.not_before, now + wait)
+
+
+class Model:
+    """What the frontier should hold. `old` are all leases granted; `errands` pairs of asked and asking host."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.urls: dict[str, Url] = {}
+        self.sites = {host: Site() for host in HOSTS}
+        self.old: list[HostLease] = []
+        self.errands: list[tuple[str, str]] = []
+
+    def admitted(self, url: str, via: Via) -> bool:
+        known = self.urls.get(url)
+        if known is not None and not (via is Via.SEED and known.state == "refused"):
+            return False
+        blocked = self.sites[host_of(url)].policy.blocked
+        self.urls[url] = Url("refused" if blocked else "queued")
+        return not blocked
+
+    def leasable(self) -> tuple[set[str], set[str]]:
+        """Hosts that must be leased if there is capacity, and those that may be."""
+        now = self.clock.now()
+        certain, possible = set(), set()
+        for host, site in self.sites.items():
+            if site.lease is not None or site.policy.blocked or site.earliest() > now + 1e-5:
+                continue
+            queued = [url for url in self._of(host) if self.urls[url].state == "queued"]
+            errand = self._errands_to(host)
+            if errand or (queued and not site.elsewhere):
+                possible.add(host)
+            unread = site.robots_until <= now
+            sure = errand or (not site.elsewhere and any(unread or not site.denies(url) for url in queued))
+            if sure and site.earliest() <= now - 1e-5:
+                certain.add(host)
+        return certain, possible
+
+    def _of(self, host: str) -> list[str]:
+        return [url for url in self.urls if url.startswith(host + "/")]
+
+    def _errands_to(self, host: str) -> list[tuple[str, str]]:
+        return [errand for errand in self.errands if errand[0] == host]
+
+    def granted(self, lease: HostLease, duration: float) -> None:
+        site = self.sites[lease.host]
+        now = self.clock.now()
+        assert site.lease is None, "two leases on one host"
+        assert lease.delay == pytest.approx(site.delay())
+        assert lease.not_before >= max(now, site.earliest()) - 1e-5
+        assert lease.deadline == now + duration
+        assert all(old.token < lease.token for old in self.old)
+        self._check_tasks(lease, site)
+        self.old.append(lease)
+        site.lease, site.deadline = lease, lease.deadline
+        site.open_keys = {task.key for task in lease.tasks}
+
+    def _check_tasks(self, lease: HostLease, site: Site) -> None:
+        errands = self._errands_to(lease.host)
+        kinds = {task.kind for task in lease.tasks}
+        if errands:
+            assert {(lease.host, str(task.behalf)) for task in lease.tasks} <= set(errands)
+        elif site.robots_until <= self.clock.now():
+            assert kinds == {TaskKind.ROBOTS}, "a page before its robots.txt"
+            assert [task.url for task in lease.tasks] == [lease.host + "/robots.txt"]
+        else:
+            assert kinds == {TaskKind.PAGE}
+            for task in lease.tasks:
+                assert not site.denies(task.url)
+                assert self.urls[task.url].state == "queued"
+                assert task.attempt == self.urls[task.url].attempts + 1
+                self.urls[task.url].state = "in_progress"
+
+    def ended(self, site: Site, last_start: float) -> None:
+        assert site.lease is not None
+        for task in site.lease.tasks:
+            if task.kind is TaskKind.PAGE and task.key in site.open_keys:
+                self.urls[task.url].state = "queued"
+        site.last_start = max(site.last_start, last_start)
+        site.lease = None
+        site.open_keys = set()
+
+    def live(self) -> list[HostLease]:
+        return [site.lease for site in self.sites.values() if site.lease is not None]
+
+    def expected(self, outcome: Outcome) -> Settled:
+        site = self.sites[outcome.host]
+        site.last_start = max(site.last_start, outcome.sent_at)
+        live = site.lease
+        if live is not None and live.token == outcome.token:
+            if outcome.key not in site.open_keys:
+                return Settled.STALE
+            site.open_keys.discard(outcome.key)
+            task = next(task for task in live.tasks if task.key == outcome.key)
+            self._apply(site, task, outcome.result)
+            if not site.open_keys:
+                site.lease = None
+            return Settled.ACCEPTED
+        if outcome.kind is TaskKind.ROBOTS or isinstance(outcome.result, Failed):
+            return Settled.STALE
+        task = next(t for lease in self.old for t in lease.tasks if t.key == outcome.key)
+        out_again = live is not None and any(task.key == outcome.key for task in live.tasks)
+        if self.urls[task.url].state != "queued" or out_again:
+            return Settled.STALE
+        self._apply(site, task, outcome.result)
+        return Settled.LATE
+
+    def _apply(self, site: Site, task: Task, result: Result) -> None:
+        if task.kind is TaskKind.ROBOTS:
+            return self._apply_robots(site, task, result)
+        url = self.urls[task.url]
+        url.attempts += 1
+        links: tuple[Discovered, ...] = ()
+        match result:
+            case Fetched():
+                url.state = "gone" if result.status == 404 else "completed"
+                links = result.links
+                site.well()
+            case Redirected():
+                url.state = "completed"
+                links = (result.target,)
+                site.well()
+            case Failed():
+                self._fail(site, url, result.kind)
+        for link in links:
+            self.admitted(link.url, Via.LINK)
+        return None
+
+    def _fail(self, site: Site, url: Url, kind: FailureKind) -> None:
+        now = self.clock.now()
+        attempts, blames, end = TABLE[kind]
+        if blames:
+            site.blame(kind, now)
+        if url.attempts >= attempts:
+            url.state = end
+        else:
+            url.state = "failed"
+            url.due = now + BACKOFF[min(url.attempts, 3) - 1]
+
+    def _apply_robots(self, site: Site, task: Task, result: Result) -> None:
+        now = self.clock.now()
+        concerned = self.sites[task.behalf] if task.behalf else site
+        if task.behalf:
+            self.errands.remove((host_of(task.url), str(task.behalf)))
+        concerned.elsewhere = False
+        match result:
+            case RobotsRead():
+                site.well()
+                self._learned(concerned, result.body)
+            case Redirected() if task.hops >= 5:
+                self._learned(concerned, b"")
+            case Redirected():
+                site.well()
+                concerned.elsewhere = True
+                asker = next(host for host, other in self.sites.items() if other is concerned)
+                self.errands.append((host_of(result.target.url), asker))
+            case Failed():
+                blames = TABLE[result.kind][1]
+                if blames:
+                    site.blame(result.kind, now)
+                if concerned is not site or not blames:
+                    concerned.blame(result.kind, now)
+
+    def _learned(self, site: Site, body: bytes) -> None:
+        site.body = body
+        site.crawl_delay = 7.0 if body == SLOW.body else 0.0
+        site.robots_until = self.clock.now() + 86_400
+
+
+page_results: st.SearchStrategy[Result] = st.one_of(
+    st.lists(st.sampled_from(URLS), max_size=3).map(
+        lambda urls: Fetched(status=200, size=3, links=tuple(found(url) for url in urls))
+    ),
+    st.just(Fetched(status=404, size=1)),
+    st.sampled_from(URLS).map(lambda url: redirected(url, status=302)),
+    st.sampled_from(sorted(TABLE)).map(failed),
+)
+robots_results: st.SearchStrategy[Result] = st.one_of(
+    st.sampled_from([RobotsRead(status=404), DENYING, SLOW]),
+    st.sampled_from([RobotsRead(status=404), DENYING]),
+    st.sampled_from(HOSTS).map(lambda host: redirected(host + "/moved.txt")),
+    st.sampled_from([FailureKind.CONNECT_REFUSED, FailureKind.PROTOCOL, FailureKind.THROTTLED]).map(failed),
+)
+waits = st.sampled_from([0.5, 0.5, 1.0, 1.0, 7.0, 30.0, 61.0, 61.0, 3600.0, 90_000.0])
