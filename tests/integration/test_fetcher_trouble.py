@@ -208,8 +208,12 @@ def test_sent_at_is_never_before_the_server_had_the_request_and_not_after_the_en
         starts = {f"http://{one.host}{one.path}": one.start for one in web.requests()}
     exchanges = [one for one in found if isinstance(one, Exchange)]
     assert len(exchanges) == 3 * at_once
-    late = [one.url for one in exchanges if not starts[one.url] - 0.001 <= one.sent_at <= one.ended_at]
-    assert late == []
+    late = {
+        one.url: (starts[one.url] - one.sent_at, one.ended_at - one.sent_at)
+        for one in exchanges
+        if not starts[one.url] - 0.001 <= one.sent_at <= one.ended_at
+    }
+    assert late == {}
 
 
 # -- broken servers
