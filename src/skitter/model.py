@@ -98,7 +98,8 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
     via: Via = Via.LINK
     parent: UrlKey | None = None
     hops: int = 0
-    priority: int = 50
+    priority: int | None = None
+    """Set by whoever asks for it (a seed's, an operator's); None leaves it to the frontier."""
 
 
 class VerdictKind(StrEnum):

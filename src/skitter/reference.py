@@ -12,6 +12,7 @@ from typing import Annotated, get_args, get_origin
 from msgspec import Meta
 from msgspec.structs import FieldInfo
 
+from skitter.schedule.retry import RULES
 from skitter.settings.load import HOST_FIELDS, SECTIONS, TYPES, wanted
 from skitter.settings.toml_text import toml_value
 from skitter.telemetry import EVENTS, METRICS
@@ -34,6 +35,17 @@ Every setting has a default. The layers below are applied in this order, and the
 A key that is not a setting, or a value that a setting cannot take, stops the start with one line that names
 the place. `skitter settings` prints the values in force and where each came from. Obeying robots.txt is not
 a setting.
+"""
+
+_FAILURES_INTRO = """\
+# Failures
+
+Every way a fetch can fail, and what follows. After a failure a URL waits `retry.backoff` (its first entry
+after the first failure, its last one repeated) or what Retry-After asked for, whichever is longer, and is
+tried again until its attempts are used up. Where the host backs off, the whole host is left alone for
+`retry.backoff` by its own failures in a row, and for `retry.quarantine` after `retry.quarantine_after` of
+them. 429 and 503 also halve its rate at once; good answers bring it back slowly. A robots.txt that cannot
+be read holds back every URL of its host, whatever the kind.
 """
 
 _HOSTS_INTRO = """\
@@ -115,7 +127,26 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 
-PAGES: dict[str, Callable[[], str]] = {"settings.md": settings_page, "metrics.md": metrics_page}
+def failures_page() -> str:
+    rows = (
+        (
+            f"`{kind.value}`",
+            rule.why,
+            str(rule.attempts or "`retry.attempts`"),
+            "yes" if rule.blames_host else "no",
+            rule.ends_as.name.lower().replace("_", " "),
+        )
+        for kind, rule in RULES.items()
+    )
+    head = ("kind", "what happened", "attempts", "host backs off", "ends as")
+    return "\n".join([_GENERATED, _FAILURES_INTRO, _table(head, rows)])
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "settings.md": settings_page,
+    "metrics.md": metrics_page,
+    "failures.md": failures_page,
+}
 
 
 def main() -> None:

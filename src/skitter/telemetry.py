@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from skitter.model import FailureKind, Refusal
+from skitter.model import FailureKind
 
 STATUS_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
 
@@ -40,7 +40,6 @@ class Metric(StrEnum):
     BYTES = "skitter_received_bytes_total"
     RESPONSES = "skitter_responses_total"
     FAILURES = "skitter_failures_total"
-    REFUSALS = "skitter_refusals_total"
     UNCHANGED = "skitter_not_modified_total"
     REDIRECTS = "skitter_redirects_total"
     TRUNCATED = "skitter_truncated_total"
@@ -52,7 +51,6 @@ class Metric(StrEnum):
     REUSED = "skitter_connections_reused_total"
     DNS_HITS = "skitter_dns_cache_hits_total"
     DNS_LOOKUPS = "skitter_dns_lookups_total"
-    SURVIVED = "skitter_survived_errors_total"
     LOG_DROPPED = "skitter_log_lines_dropped_total"
     IN_FLIGHT = "skitter_requests_in_flight"
     LEASES = "skitter_leases_held"
@@ -71,9 +69,6 @@ METRICS: dict[Metric, Described] = {
     Metric.FAILURES: Described(
         _COUNTER, "requests", "Requests without a usable answer.", "kind", tuple(FailureKind)
     ),
-    Metric.REFUSALS: Described(
-        _COUNTER, "URLs", "URLs that admission refused, by reason.", "reason", tuple(Refusal)
-    ),
     Metric.UNCHANGED: Described(_COUNTER, "responses", "Revisits answered with 304."),
     Metric.REDIRECTS: Described(_COUNTER, "responses", "Responses that pointed elsewhere."),
     Metric.TRUNCATED: Described(_COUNTER, "responses", "Bodies cut at the size limit."),
@@ -85,7 +80,6 @@ METRICS: dict[Metric, Described] = {
     Metric.REUSED: Described(_COUNTER, "requests", "Requests over a connection that was already open."),
     Metric.DNS_HITS: Described(_COUNTER, "lookups", "Host names answered from the DNS cache."),
     Metric.DNS_LOOKUPS: Described(_COUNTER, "lookups", "Host names asked of a DNS server."),
-    Metric.SURVIVED: Described(_COUNTER, "errors", "Unexpected errors that a loop caught and survived."),
     Metric.LOG_DROPPED: Described(_COUNTER, "lines", "Log lines that could not be written."),
     Metric.IN_FLIGHT: Described(_GAUGE, "requests", "Requests under way."),
     Metric.LEASES: Described(_GAUGE, "leases", "Hosts that are leased to a worker."),
@@ -100,17 +94,9 @@ class Event(StrEnum):
     CRAWL_DRAINING = "crawl_draining"
     CRAWL_ENDED = "crawl_ended"
     FETCH_FAILED = "fetch_failed"
-    HOST_BACKED_OFF = "host_backed_off"
-    HOST_QUARANTINED = "host_quarantined"
-    HOST_POLICY_SET = "host_policy_set"
     ROBOTS_UNREACHABLE = "robots_unreachable"
     URL_DEAD = "url_dead"
     LEASE_EXPIRED = "lease_expired"
-    SEGMENT_OPENED = "segment_opened"
-    SEGMENT_CLOSED = "segment_closed"
-    SEGMENT_RECOVERED = "segment_recovered"
-    PARSE_FAILED = "parse_failed"
-    ERROR_SURVIVED = "error_survived"
     LOG_RESUMED = "log_resumed"
 
 
@@ -120,17 +106,9 @@ EVENTS: dict[Event, str] = {
     Event.CRAWL_DRAINING: "No new requests; those in flight are being finished, and why.",
     Event.CRAWL_ENDED: "The crawl ended: how, and its figures.",
     Event.FETCH_FAILED: "A request had no usable answer: URL, kind, detail, attempt.",
-    Event.HOST_BACKED_OFF: "A host is left alone for a while: until when, after how many failures.",
-    Event.HOST_QUARANTINED: "A host is left alone for long: until when, and why.",
-    Event.HOST_POLICY_SET: "The operator changed what holds for a host.",
     Event.ROBOTS_UNREACHABLE: "A robots.txt could not be had, so its host is not crawled for now.",
     Event.URL_DEAD: "A URL used up its attempts and waits for the operator.",
     Event.LEASE_EXPIRED: "A worker did not come back in time; its URLs are queued again.",
-    Event.SEGMENT_OPENED: "A WARC file was begun.",
-    Event.SEGMENT_CLOSED: "A WARC file is complete: records and bytes.",
-    Event.SEGMENT_RECOVERED: "After a crash, what was never committed was cut off a WARC file.",
-    Event.PARSE_FAILED: "A page could not be parsed; it is archived all the same.",
-    Event.ERROR_SURVIVED: "An unexpected error was caught by a loop that must go on.",
     Event.LOG_RESUMED: "The log can be written again: lines lost meanwhile.",
 }
 
@@ -149,7 +127,7 @@ class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
     queued: int = 0
     in_progress: int = 0
     waiting_retry: int = 0
-    completed: int = 0
+    pages_in_all: int = 0
     denied: int = 0
     gone: int = 0
     dead: int = 0
@@ -194,7 +172,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     queued: int = 0
     in_progress: int = 0
     waiting_retry: int = 0
-    completed: int = 0
+    pages_in_all: int = 0
     denied: int = 0
     refused: int = 0
     gone: int = 0

@@ -78,7 +78,7 @@ def test_the_figures_of_a_crawl_add_up(crawled: Path) -> None:
     ("path", "state", "words"),
     [
         ("/", "completed", ["given as a seed", "Café", "fetched 200", ".warc.gz at "]),
-        ("/a", "completed", ["linked, 1 links from a seed", "allowed by no rule matches"]),
+        ("/a", "completed", ["linked, 1 links from a seed", "allowed, no rule matches"]),
         ("/a#fragment", "completed", ["fetched 200"]),
         ("/denied/x", "denied", ["line 2: disallow: /denied/", "not yet"]),
         ("/missing", "gone", ["404"]),

@@ -38,7 +38,7 @@ BUSY = Snapshot(
     queued=45_678,
     in_progress=119,
     waiting_retry=34,
-    completed=12_345,
+    pages_in_all=12_345,
     denied=56,
     refused=345,
     gone=78,
@@ -309,7 +309,7 @@ FULL = Summary(
         "my crawl/skitter.log",
         "skitter crawl 'my crawl'",
         "skitter stats 'my crawl'",
-        "skitter explain 'my crawl' URL",
+        "skitter explain URL --in 'my crawl'",
         "skitter dead 'my crawl'",
     ],
 )

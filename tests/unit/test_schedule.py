@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skitter.model import FailureKind, HostPolicy, UrlState, Via
 from skitter.schedule.politeness import MAX_PENALTY, delay_for, recovered, smoothed, throttled
-from skitter.schedule.priority import NAMED, SEED_PRIORITY, TIERS, TierTurns, priority_of, tier_of
+from skitter.schedule.priority import SEED_PRIORITY, TIERS, ByDepthAndLinks, TierTurns, tier_of
 from skitter.schedule.retry import RULES, attempts_allowed, wait_after
 from skitter.settings import PolitenessSettings, RetrySettings
 
@@ -105,19 +105,26 @@ def test_waits_grow_and_the_last_one_repeats() -> None:
 
 
 def test_seeds_come_first_and_depth_lowers_the_priority_to_a_floor() -> None:
-    priorities = [priority_of(Via.LINK, depth) for depth in range(1, 40)]
+    priority_of = ByDepthAndLinks().priority
+    priorities = [priority_of(Via.LINK, depth, 0) for depth in range(1, 40)]
     assert all(priority < SEED_PRIORITY for priority in priorities)
     assert priorities == sorted(priorities, reverse=True)
     assert priorities[-1] == priorities[-2] > 0
-    assert priority_of(Via.REDIRECT, 0) == priority_of(Via.SEED, 0) == SEED_PRIORITY
+    assert priority_of(Via.REDIRECT, 0, 0) == priority_of(Via.SEED, 0, 0) == SEED_PRIORITY
+
+
+def test_each_doubling_of_linking_hosts_raises_the_priority_but_never_above_a_seed() -> None:
+    priority_of = ByDepthAndLinks().priority
+    raised = [priority_of(Via.LINK, 6, hosts) for hosts in (0, 1, 2, 4, 8, 16, 32)]
+    assert raised == [40, 40, 45, 50, 55, 60, 65]
+    assert priority_of(Via.LINK, 1, 1 << 20) < SEED_PRIORITY
 
 
 def test_tiers_cover_all_priorities_in_order() -> None:
     tiers = [tier_of(priority) for priority in range(101)]
     assert tiers == sorted(tiers, reverse=True)
     assert set(tiers) == set(range(TIERS))
-    assert tier_of(SEED_PRIORITY) == tier_of(NAMED["high"]) == 0
-    assert tier_of(NAMED["low"]) == 3
+    assert tier_of(SEED_PRIORITY) == 0
 
 
 def serve(turns: TierTurns, tiers: list[int], rounds: int) -> Counter[int]:

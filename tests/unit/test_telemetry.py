@@ -88,11 +88,11 @@ def test_the_first_moment_has_no_absurd_rate() -> None:
 
 def test_a_label_outside_of_the_closed_set_is_refused() -> None:
     telemetry = Telemetry(started=0.0)
-    telemetry.count_labelled(Metric.REFUSALS, "scope", 2)
+    telemetry.count_labelled(Metric.FAILURES, "tls", 2)
     with pytest.raises(KeyError):
-        telemetry.count_labelled(Metric.REFUSALS, "http://attacker.example")
-    assert telemetry.labelled(Metric.REFUSALS) == {"scope": 2}
-    assert (Metric.REFUSALS, "scope", 2) in list(telemetry.samples())
+        telemetry.count_labelled(Metric.FAILURES, "http://attacker.example")
+    assert telemetry.labelled(Metric.FAILURES) == {"tls": 2}
+    assert (Metric.FAILURES, "tls", 2) in list(telemetry.samples())
 
 
 @given(st.integers())
@@ -245,7 +245,7 @@ def test_a_log_that_can_be_written_again_tells_how_much_was_lost(path: Path, clo
 )
 def test_no_value_can_break_the_log(path: Path, clock: HandClock, value: object) -> None:
     log = Log(path, clock)
-    log.write(Event.ERROR_SURVIVED, value=value)
+    log.write(Event.URL_DEAD, value=value)
     log.close()
     (line,) = lines_of(path)
     assert "value" in line

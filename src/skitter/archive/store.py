@@ -22,6 +22,7 @@ from skitter.archive.cdxj import index_line, write_merged
 from skitter.archive.segments import INDEX, WARC, Segment, fault, next_serial, recover, sync_folder
 from skitter.clock import Clock
 from skitter.errors import FolderInUse, SettingsError
+from skitter.faultpoints import Point, reach
 from skitter.model import Copy, Exchange, RecordAt, SegmentMark
 from skitter.settings import ArchiveSettings
 
@@ -107,7 +108,9 @@ class Archive:
         try:
             segment = self._writable()
             members, at, line, record_id = self._records(segment, exchange, digest, media_type, original)
+            reach(Point.BEFORE_APPEND)
             segment.append(members, line)
+            reach(Point.AFTER_APPEND)
         except OSError as error:
             raise fault(self._folder, error) from error
         return Archived(at, record_id)

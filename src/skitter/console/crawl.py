@@ -168,7 +168,7 @@ def figures(stats: Stats) -> FrontierFigures:
         queued=stats.urls["queued"],
         in_progress=stats.urls["in_progress"],
         waiting_retry=stats.urls["failed"],
-        completed=stats.urls["completed"],
+        pages_in_all=stats.pages,
         denied=stats.urls["denied"],
         gone=stats.urls["gone"],
         dead=stats.urls["dead_letter"],

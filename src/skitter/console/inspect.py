@@ -13,7 +13,15 @@ import msgspec
 from skitter.console.wording import plain, size
 from skitter.errors import UsageError
 from skitter.folder import CrawlFolder
-from skitter.frontier.base import DeadLetter, Explanation, FetchView, HostStanding, HostView, Stats
+from skitter.frontier.base import (
+    DeadLetter,
+    Explanation,
+    FetchView,
+    HostStanding,
+    HostView,
+    PolitenessLedger,
+    Stats,
+)
 from skitter.model import HostPolicy
 from skitter.seeds import hosts_named
 from skitter.settings import Settings
@@ -123,8 +131,16 @@ def _stats_lines(found: Stats) -> Iterator[str]:
     yield from _counts("Answers by status", found.statuses)
     yield from _counts("Failures by kind", found.failures)
     yield from _counts("Refused because of", found.refusals)
+    yield from _politeness_lines(found.politeness)
     if found.next_at is not None:
         yield f"\nNext host or retry ready: {_when(found.next_at)}"
+
+
+def _politeness_lines(found: PolitenessLedger) -> Iterator[str]:
+    if found.smallest_gap is None:
+        return
+    yield f"\nPoliteness: {found.violations:,} violations in {found.gaps:,} gaps between two requests to a host"
+    yield f"  smallest gap {found.smallest_gap:.4f} s where {found.required:g} s was required ({found.host})"
 
 
 def _counts(title: str, counts: dict[str, int]) -> Iterator[str]:
@@ -155,6 +171,8 @@ def _story_lines(found: Explanation) -> Iterator[str]:
     yield _line("found", found.found)
     for number, page in enumerate(found.trail):
         yield _line("on" if number == 0 else "which is on", page)
+    if found.admitted:
+        yield _line("admitted", found.admitted)
     yield _line("priority", f"{found.priority}, tier {found.tier}, depth {found.depth}")
     if found.waits:
         yield _line("waits", found.waits)

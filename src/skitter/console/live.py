@@ -111,7 +111,7 @@ def render(now: Snapshot, left: TimeLeft, width: int, height: int, ascii_only: b
     width = min(width, WIDEST)
     top = [_header(now, width)]
     if now.max_pages:
-        top.append(_bar(now.pages / now.max_pages, width, ascii_only))
+        top.append(_bar(now.pages_in_all / now.max_pages, width, ascii_only))
     body = [line for row in _rows(now, left, width) for line in _laid_out(row, width)]
     hint = Text(HINTS.get(now.phase, ""), style="dim")
     lines = [*top, Text(), *body, Text(), hint]
@@ -139,10 +139,10 @@ def _bar(share: float, width: int, ascii_only: bool) -> Text:
 
 def _rows(now: Snapshot, left: TimeLeft, width: int) -> Iterator[Row]:
     """In the order of what matters: a low terminal loses the last ones."""
-    of = f"of {now.max_pages:,}" if now.max_pages else "fetched"
+    so_far, of = (now.pages_in_all, f"of {now.max_pages:,}") if now.max_pages else (now.pages, "fetched")
     yield Row(
         "pages",
-        [Part(f"{now.pages:,}", of), Part(rate(now.rate_now), "now"), Part(rate(now.rate_mean), "mean")],
+        [Part(f"{so_far:,}", of), Part(rate(now.rate_now), "now"), Part(rate(now.rate_mean), "mean")],
     )
     if now.phase is Phase.CRAWLING:
         yield Row("time left", [Part("", left.words(now))])

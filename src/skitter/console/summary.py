@@ -56,8 +56,8 @@ def _fetched(last: Snapshot) -> Iterator[str]:
     what = f"{counted(last.pages, 'page')} of {counted(last.hosts_total, 'host')}"
     yield f"{what} in {span(last.elapsed)}, {rate(last.rate_mean)}"
     yield f"{size(last.bytes)} received in {counted(last.requests, 'request')}"
-    if last.completed > last.pages:
-        yield f"{counted(last.completed, 'page')} in all, with earlier runs"
+    if last.pages_in_all > last.pages:
+        yield f"{counted(last.pages_in_all, 'page')} in all, with earlier runs"
 
 
 def _not_fetched(last: Snapshot) -> Iterator[str]:

@@ -84,7 +84,7 @@ class TimeLeft:
     def _to_limit(self, snapshot: Snapshot) -> float | None:
         if not snapshot.max_pages or snapshot.rate_now <= self.TOO_SLOW:
             return None
-        return max(0, snapshot.max_pages - snapshot.pages) / snapshot.rate_now
+        return max(0, snapshot.max_pages - snapshot.pages_in_all) / snapshot.rate_now
 
     def _to_empty(self, snapshot: Snapshot) -> float | None:
         """Queue over the speed at which it shrinks: pages that are still being found count against it."""

@@ -77,6 +77,27 @@ class Horizon(msgspec.Struct, frozen=True, kw_only=True):
     next_at: float | None
 
 
+class PolitenessLedger(msgspec.Struct, frozen=True, kw_only=True):
+    """What hosts were promised against what they got, by the workers' own times. `violations` must stay 0.
+    The smallest gap is the one that came closest to what was required of it (or went below)."""
+
+    gaps: int
+    violations: int
+    smallest_gap: float | None = None
+    required: float | None = None
+    host: str = ""
+
+
+class FilterFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """The seen filter: its size, the share of it that can be trusted, and its observed false-positive rate."""
+
+    bytes: int
+    layers: int
+    trusted: float
+    asked: int
+    false_positive_rate: float
+
+
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
     urls: dict[str, int]
     hosts: dict[str, int]
@@ -90,7 +111,9 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     statuses: dict[str, int]
     leases_expired: int
     stale_outcomes: int
-    next_at: float | None
+    politeness: PolitenessLedger
+    seen_filter: FilterFigures | None = None
+    next_at: float | None = None
 
 
 class FetchView(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +141,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     state: str = "unknown"
     reason: str = ""
     found: str = ""
+    admitted: str = ""
     trail: tuple[str, ...] = ()
     depth: int = 0
     priority: int = 0
@@ -147,6 +171,7 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     response_ms: float
     address: str
     policy: HostPolicy | None
+    smallest_gap: float | None
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,12 +36,13 @@ def clean_href(raw: str) -> str:
 
 
 def without_fragment(href: str) -> str:
-    """A space before the # belongs to the address, and at the end it would be stripped: so it is escaped."""
+    """A space or control before the # belongs to the address, and at the end it would be stripped: so it is
+    escaped. Tabs and newlines belong to no address."""
     href = href[: href.index("#")]
-    if not href.endswith(" "):
-        return href
-    bare = href.rstrip(" ")
-    return bare + "%20" * (len(href) - len(bare)) if bare else ""
+    bare = href.rstrip(_EDGE)
+    if bare == href or not bare:
+        return bare
+    return bare + "".join(f"%{ord(char):02X}" for char in href[len(bare) :] if char not in "\t\n\r")
 
 
 def in_charset(href: str, charset: str) -> str:

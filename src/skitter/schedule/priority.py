@@ -7,21 +7,28 @@ that is behind its share goes first, so a low one never starves.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from skitter.model import Via
 
 TIERS = 4
 SEED_PRIORITY = 80
-_FIRST_LINK = 65
-_PER_LEVEL = 5
-_LEAST = 10
-NAMED = {"high": 90, "normal": 60, "low": 20}
 
 
-def priority_of(via: Via, depth: int) -> int:
-    if via is Via.SEED or depth == 0:
-        return SEED_PRIORITY
-    return max(_LEAST, _FIRST_LINK - _PER_LEVEL * (depth - 1))
+class Prioritizer(Protocol):
+    def priority(self, via: Via, depth: int, linking_hosts: int) -> int:
+        """From 0 to 100. Asked again when another host turns out to link a URL that is still queued."""
+        ...
+
+
+class ByDepthAndLinks:
+    """Near to a seed is urgent; so is what many other hosts point at: 5 more for each doubling."""
+
+    def priority(self, via: Via, depth: int, linking_hosts: int) -> int:
+        if via is Via.SEED or depth == 0:
+            return SEED_PRIORITY
+        nearness = max(10, 65 - 5 * (depth - 1))
+        return min(SEED_PRIORITY - 1, nearness + 5 * (linking_hosts.bit_length() - 1 if linking_hosts else 0))
 
 
 def tier_of(priority: int) -> int:
@@ -35,22 +42,22 @@ def tier_of(priority: int) -> int:
 class TierTurns:
     """Whose turn it is: stride scheduling. A tier's pass grows by 1/weight for each task it was served;
     the tier with the smallest pass goes next. A tier that had nothing to serve for a while gets no credit
-    for it: its pass is lifted to the smallest of the others when it comes back."""
+    for it: when it comes back its pass is lifted to where the others had got to."""
 
     def __init__(self, weights: Sequence[int]) -> None:
         self._strides = [1.0 / weight for weight in weights]
         self._passes = [0.0] * len(weights)
         self._idle = [True] * len(weights)
+        self._reached = 0.0
 
     def next_of(self, tiers: Sequence[int]) -> int:
         for tier in tiers:
             if self._idle[tier]:
                 self._idle[tier] = False
-                self._passes[tier] = max(self._passes[tier], self._least_busy())
-        return min(tiers, key=lambda tier: (self._passes[tier], tier))
-
-    def _least_busy(self) -> float:
-        return min((p for p, idle in zip(self._passes, self._idle, strict=True) if not idle), default=0.0)
+                self._passes[tier] = max(self._passes[tier], self._reached)
+        chosen = min(tiers, key=lambda tier: (self._passes[tier], tier))
+        self._reached = self._passes[chosen]
+        return chosen
 
     def served(self, tier: int, tasks: int) -> None:
         self._passes[tier] += self._strides[tier] * tasks

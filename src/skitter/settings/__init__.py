@@ -146,9 +146,16 @@ class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     sync_interval: Annotated[
         NotNegative, Doc(description="Seconds of work that a power loss may undo; 0 syncs every commit.")
     ] = 1.0
-    cached_hosts: Annotated[AtLeastOne, Doc(description="Host records kept in memory.")] = 20_000
-    recent_keys: Annotated[AtLeastOne, Doc(description="URL keys remembered in memory as known.")] = 200_000
-    block_cache: Annotated[AtLeastOne, Doc(description="Bytes of RocksDB's block cache.")] = 67_108_864
+    memory: Annotated[
+        Annotated[int, Meta(ge=16_000_000)],
+        Doc(description="Bytes of RAM for caches, memtables and the seen filter together."),
+    ] = 256_000_000
+    cached_hosts: Annotated[
+        Count, Doc(description="Host records kept in memory; 0 takes a share of memory.")
+    ] = 0
+    recent_keys: Annotated[
+        Count, Doc(description="URL keys remembered as known; 0 takes a share of memory.")
+    ] = 0
 
 
 class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

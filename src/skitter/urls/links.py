@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from skitter.model import Discovered, Host, Link, UrlKey, Via
-from skitter.schedule.priority import priority_of
+from skitter.model import Discovered, Host, Link, UrlKey
 from skitter.urls.canonical import host_of, key_of, normalise
 
 Resolved = tuple[str, UrlKey, Host]
@@ -31,7 +30,6 @@ class LinkReader:
         self, page: UrlKey, url: str, depth: int, base: str, links: Iterable[Link]
     ) -> tuple[Discovered, ...]:
         """What the page `url` at `depth` points at, each URL once, itself and nofollow links left out."""
-        priority = priority_of(Via.LINK, depth + 1)
         folder = _folder(base)
         found: dict[str, Discovered] = {}
         for link in links:
@@ -41,9 +39,7 @@ class LinkReader:
             if resolved is None or resolved[0] in found or resolved[0] == url:
                 continue
             target, key, host = resolved
-            found[target] = Discovered(
-                url=target, key=key, host=host, depth=depth + 1, parent=page, priority=priority
-            )
+            found[target] = Discovered(url=target, key=key, host=host, depth=depth + 1, parent=page)
         return tuple(found.values())
 
     def _resolve(self, base: str, folder: str, href: str) -> Resolved | None:

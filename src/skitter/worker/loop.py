@@ -15,9 +15,11 @@ import asyncio
 import os
 import socket
 from collections.abc import Iterator
+from functools import partial
 
 from skitter.archive.store import Archive
 from skitter.clock import Clock
+from skitter.faultpoints import Point, reach
 from skitter.frontier.base import Frontier
 from skitter.model import Failed, Host, HostLease, Outcome, Task, Token
 from skitter.schedule.retry import RULES
@@ -74,6 +76,7 @@ class Loop:
         self._slots = asyncio.Semaphore(settings.fetch.concurrency)
         self._leases: dict[Token, tuple[HostLease, float]] = {}
         self._serving: set[asyncio.Task[None]] = set()
+        self._by_host: dict[Host, asyncio.Task[None]] = {}
         self._sleepers: set[asyncio.Future[None]] = set()
         self._outcomes: list[Outcome] = []
         self._given_up: list[tuple[Host, Token]] = []
@@ -88,12 +91,13 @@ class Loop:
         next_chores = 0.0
         try:
             while True:
+                # Settle first: an outcome must find its lease alive, however long this process was paused.
+                await self._settle()
                 now = self._clock.now()
                 if now >= next_chores:
                     next_chores = now + _HOUSEKEEPING
                     await self._chores(now)
                 self._sync_in_background(now)
-                await self._settle()
                 ended = await self._lease_more()
                 if ended is not None:
                     return ended
@@ -120,9 +124,13 @@ class Loop:
             await asyncio.sleep(_SHORTEST_PULSE)
 
     async def _chores(self, now: float) -> None:
-        await self._frontier.promote(now)
-        await self._frontier.reap(now)
+        # Renew before reaping: a lease that ran out while we were paused is still ours if nobody took it, and
+        # its request may still be in flight.
         await self._renew(now)
+        await self._frontier.promote(now)
+        if expired := await self._frontier.reap(now):
+            self._report.expired(expired)
+        self._report.holding(len(self._leases))
 
     def _sync_in_background(self, now: float) -> None:
         """fsync takes tens of milliseconds; it must not hold up the hosts."""
@@ -143,8 +151,11 @@ class Loop:
         if self._outcomes:
             outcomes, self._outcomes = self._outcomes, []
             marks = self._archive.marks()
+            reach(Point.BEFORE_SETTLE)
             settlements = await self._frontier.settle(outcomes, marks)
+            reach(Point.AFTER_SETTLE)
             self._archive.committed()
+            reach(Point.AFTER_ACKNOWLEDGE)
             self._step.committed()
             self._report.settled(outcomes, settlements)
         if self._given_up:
@@ -183,33 +194,48 @@ class Loop:
             return
         deadlines = await self._frontier.renew([(lease.host, lease.token) for lease in soon], duration)
         for lease, deadline in zip(soon, deadlines, strict=True):
-            # a lease that is no longer ours keeps its old deadline and ends at it
-            if deadline is not None and lease.token in self._leases:
+            if deadline is None:
+                self._lose(lease)
+            elif lease.token in self._leases:
                 self._leases[lease.token] = (lease, deadline)
+
+    def _lose(self, lease: HostLease) -> None:
+        """The host is not ours any more: what is in flight to it is aborted, and nothing of it is archived."""
+        self._leases.pop(lease.token, None)
+        task = self._by_host.get(lease.host)
+        if task is not None and task.get_name() == str(lease.token):
+            task.cancel()
 
     # -- one lease
 
     def _spawn(self, lease: HostLease) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve(lease))
+        before = self._by_host.get(lease.host)
+        serving = self._serve(lease, before if before is not None and not before.done() else None)
+        task = asyncio.get_running_loop().create_task(serving, name=str(lease.token))
         self._serving.add(task)
-        task.add_done_callback(self._served)
+        self._by_host[lease.host] = task
+        task.add_done_callback(partial(self._served, lease.host))
 
-    def _served(self, task: asyncio.Task[None]) -> None:
+    def _served(self, host: Host, task: asyncio.Task[None]) -> None:
         self._serving.discard(task)
+        if self._by_host.get(host) is task:
+            del self._by_host[host]
         self._wake.set()
         if not task.cancelled() and (error := task.exception()) is not None:
             # our own fault (disk full, a bug): the loop stops with it at the next pulse
             self._fault = self._fault or error
 
-    async def _serve(self, lease: HostLease) -> None:
+    async def _serve(self, lease: HostLease, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            # a lost lease of this host whose requests are being aborted: never two in flight
+            await asyncio.wait((before,))
         pace = Pace(lease, self._clock)
         todo = iter(lease.tasks)
         try:
             if lease.parallel == 1:
                 unfinished = await self._work(lease, pace, todo)
             else:
-                count = min(lease.parallel, len(lease.tasks))
-                unfinished = any(await asyncio.gather(*(self._work(lease, pace, todo) for _ in range(count))))
+                unfinished = await self._work_in_parallel(lease, pace, todo)
         except BaseException:
             self._give_up(lease)
             raise
@@ -221,6 +247,18 @@ class Loop:
     def _give_up(self, lease: HostLease) -> None:
         self._leases.pop(lease.token, None)
         self._given_up.append((lease.host, lease.token))
+
+    async def _work_in_parallel(self, lease: HostLease, pace: Pace, todo: Iterator[Task]) -> bool:
+        count = min(lease.parallel, len(lease.tasks))
+        runners = [asyncio.create_task(self._work(lease, pace, todo)) for _ in range(count)]
+        try:
+            return any(await asyncio.gather(*runners))
+        except BaseException:
+            # the others must not go on behind the back of a lease that has ended
+            for runner in runners:
+                runner.cancel()
+            await asyncio.gather(*runners, return_exceptions=True)
+            raise
 
     async def _work(self, lease: HostLease, pace: Pace, todo: Iterator[Task]) -> bool:
         """Serve tasks one after the other; True when some were left undone."""

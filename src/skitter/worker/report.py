@@ -18,6 +18,7 @@ from skitter.model import (
     Outcome,
     Redirected,
     RobotsRead,
+    TaskKind,
     UrlState,
 )
 from skitter.telemetry import Event, Metric, Telemetry
@@ -38,6 +39,8 @@ class Report:
         telemetry = self._telemetry
         if exchange is not None:
             self._heard(lease, outcome, exchange)
+        if (record := outcome.result.record) is not None:
+            telemetry.count(Metric.ARCHIVED_BYTES, record.length)
         match outcome.result:
             case Fetched(status=status, truncated=truncated, copy=copy, links=links):
                 if 200 <= status < 300:
@@ -64,13 +67,19 @@ class Report:
         if exchange.reused_connection:
             self._telemetry.count(Metric.REUSED)
 
+    def holding(self, leases: int) -> None:
+        self._telemetry.gauge(Metric.LEASES, leases)
+
+    def expired(self, leases: int) -> None:
+        self._log.write(Event.LEASE_EXPIRED, leases=leases)
+
     def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement]) -> None:
         for outcome, settlement in zip(outcomes, settlements, strict=True):
             self._telemetry.count(Metric.ADDED, settlement.added)
             result = outcome.result
             if isinstance(result, Failed):
                 self._log.write(
-                    Event.URL_DEAD if settlement.state is UrlState.DEAD_LETTER else Event.FETCH_FAILED,
+                    _failure_event(outcome, settlement),
                     host=outcome.host,
                     key=outcome.key.hex(),
                     task=outcome.kind,
@@ -78,3 +87,9 @@ class Report:
                     detail=result.detail,
                     status=result.status,
                 )
+
+
+def _failure_event(outcome: Outcome, settlement: Settlement) -> Event:
+    if outcome.kind is TaskKind.ROBOTS:
+        return Event.ROBOTS_UNREACHABLE
+    return Event.URL_DEAD if settlement.state is UrlState.DEAD_LETTER else Event.FETCH_FAILED

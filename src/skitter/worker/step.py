@@ -36,7 +36,6 @@ from skitter.model import (
 from skitter.parse.media import is_wanted, parse_content_type
 from skitter.parse.page import read_page
 from skitter.robots.rules import MAX_BYTES as MAX_ROBOTS_BYTES
-from skitter.schedule.priority import priority_of
 from skitter.settings import Settings
 from skitter.urls.canonical import host_of, key_of, normalise
 from skitter.urls.links import LinkReader
@@ -139,7 +138,6 @@ class Step:
             via=Via.REDIRECT,
             parent=task.key,
             hops=task.hops + 1,
-            priority=priority_of(Via.REDIRECT, task.depth),
         )
         return Redirected(
             status=exchange.status, location=target, target=found, size=len(exchange.body), record=record

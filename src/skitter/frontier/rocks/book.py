@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from skitter.frontier.base import HostStanding
+from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.rows import (
     ERRAND_LANE,
     Errand,
@@ -30,13 +31,14 @@ from skitter.frontier.rocks.rows import (
     micros,
     slot_of,
 )
+from skitter.frontier.rocks.seen import SeenFilter
 from skitter.frontier.rocks.store import Batch, Store
 from skitter.model import Host, UrlKey, UrlState
 from skitter.robots.rules import ALLOW_ALL, Rules, parse_robots
 from skitter.schedule.politeness import delay_for
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
-from skitter.urls.canonical import host_id
+from skitter.urls.canonical import host_id, host_of
 
 _TALLY = b"tally"
 _CACHED_RULES = 4096
@@ -88,21 +90,24 @@ class RecentKeys:
 
 
 class Book:
-    def __init__(self, store: Store, all_settings: Settings) -> None:
-        settings = all_settings.frontier
+    def __init__(self, store: Store, settings: Settings, memory: MemoryPlan) -> None:
         self.store = store
-        self._product = all_settings.identity.product
-        self._politeness = all_settings.politeness
-        self._hosts: Lru[bytes, HostRow] = Lru(settings.cached_hosts)
+        self.read_only = store.read_only
+        self._product = settings.identity.product
+        self._politeness = settings.politeness
+        self._hosts: Lru[bytes, HostRow] = Lru(memory.hosts)
         self._rules: Lru[bytes, Rules] = Lru(_CACHED_RULES)
         self._leases: Lru[int, dict[bytes, bytes]] = Lru(_CACHED_LEASES)
         self._anchors: Lru[str, bool] = Lru(_CACHED_ANCHORS)
-        self.recent = RecentKeys(settings.recent_keys)
+        self.recent = RecentKeys(memory.recent_keys)
+        # pairs of a linking host and a URL of another: what they say about priority was heard
+        self.recent_links = RecentKeys(memory.recent_keys // 4)
         # Where the first live entry of each tier of the ready index, and of the due index, can be at the
         # earliest: seeking from there skips the tombstones of what was taken before.
         self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
         self.due_low = b""
         self.tally = self._load_tally()
+        self.seen = SeenFilter(memory.seen_filter, empty=not any(self.tally.urls.values()))
 
     def _load_tally(self) -> Tally:
         raw = self.store.get("meta", _TALLY)
@@ -121,9 +126,11 @@ class Book:
     def forget(self) -> None:
         """Drop every cached row; the disk is the truth."""
         self._hosts.clear()
+        self._rules.clear()
         self._leases.clear()
         self._anchors.clear()
         self.recent.clear()
+        self.recent_links.clear()
         self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
         self.due_low = b""
         self.tally = self._load_tally()
@@ -190,6 +197,7 @@ class Turn:
         self._urls: dict[bytes, UrlRow] = {}
         self._touched: dict[bytes, HostRow] = {}
         self._changed = False
+        self.stamps_time = True
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
         self._changed = True
@@ -236,9 +244,26 @@ class Turn:
     def url(self, key: bytes) -> UrlRow | None:
         return self._urls.get(key) or self.book.url(key)
 
+    def known_url(self, key: bytes) -> UrlRow | None:
+        """Like `url`, for a key that may well be new: the filter saves most of those a read."""
+        if (row := self._urls.get(key)) is not None:
+            return row
+        if self.book.seen.is_new(key):
+            return None
+        row = self.book.url(key)
+        if row is None:
+            self.book.seen.was_mistaken(key)
+        return row
+
     def put_url(self, key: bytes, row: UrlRow) -> None:
         self._urls[key] = row
         self.put("urls", key, encode(row))
+
+    def room(self, max_pages: int) -> int:
+        """How many more pages may come before `max_pages` could be passed; 0 means no limit."""
+        if not max_pages:
+            return 1 << 30
+        return max_pages - self.tally.pages - self.tally.urls.get(UrlState.IN_PROGRESS, 0)
 
     # -- moves
 
@@ -256,6 +281,21 @@ class Turn:
         self.put_url(key, row)
         self._lengthen(host, tier, row.slot)
         self.count(UrlState.QUEUED, 1)
+
+    def reprioritise(self, key: UrlKey, row: UrlRow, priority: int) -> None:
+        """Move a queued URL to where its new priority puts it; one that is leased stays where it is."""
+        ident, host = self.host(host_of(row.url))
+        leased = host.lease is not None and key in self.book.lease_slots(ident, host.lease.token)
+        if priority == row.priority or leased:
+            self.put_url(key, row)
+            return
+        tier = tier_of(row.priority)
+        host.queued[tier] -= 1
+        self.tally.tiers[tier] -= 1
+        self.count(UrlState.QUEUED, -1)
+        self.dequeue(row)
+        row.priority = priority
+        self.enqueue(key, row, ident, host)
 
     def _lengthen(self, host: HostRow, tier: int, slot: bytes) -> None:
         host.queued[tier] += 1
@@ -304,6 +344,8 @@ class Turn:
             for ident, row in self._touched.items():
                 self._follow(ident, row)
                 self.put("hosts", ident, encode(row))
+            if self.stamps_time:
+                self.tally.now = self.now
             self.put("meta", _TALLY, encode(self.tally))
             self.book.store.write(self._batch)
         except BaseException:

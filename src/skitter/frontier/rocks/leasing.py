@@ -44,7 +44,7 @@ class Leasing:
     def lease(self, turn: Turn, worker: str, capacity: int, duration: float) -> list[HostLease]:
         granted: list[HostLease] = []
         waiting = {tier: _ready_hosts(turn.book, tier, turn.now) for tier in range(TIERS)}
-        room = self.room(turn)
+        room = turn.room(self._settings.crawl.max_pages)
         while waiting and len(granted) < capacity and room > 0:
             tier = self._turns.next_of(list(waiting))
             ident = next(waiting[tier], None)
@@ -61,13 +61,6 @@ class Leasing:
                 room -= len(lease.tasks)
         return granted
 
-    def room(self, turn: Turn) -> int:
-        """How many more pages may be handed out before `max_pages` could be passed."""
-        limit = self._settings.crawl.max_pages
-        if not limit:
-            return 1 << 30
-        return limit - turn.tally.pages - turn.tally.urls.get(UrlState.IN_PROGRESS, 0)
-
     def _grant(
         self, turn: Turn, ident: bytes, host: HostRow, tier: int, worker: str, duration: float, room: int
     ) -> HostLease | None:
@@ -75,7 +68,9 @@ class Leasing:
         delay = turn.book.delay_of(host)
         parallel = host.policy.parallel if host.policy and host.policy.parallel else 1
         turn.tally.token += 1
-        lease = LeaseRow(turn.tally.token, worker, turn.now + duration, [0] * TIERS)
+        lease = LeaseRow(
+            turn.tally.token, worker, turn.now + duration, [0] * TIERS, delay=delay, parallel=parallel
+        )
         fit = _fit(delay, parallel, duration, self._settings.frontier.tasks_per_lease)
         tasks = self._choose(turn, ident, host, lease, tier, min(room, fit))
         if not tasks:
@@ -94,9 +89,13 @@ class Leasing:
     def _choose(
         self, turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, tier: int, most: int
     ) -> list[tuple[Task, bytes]]:
+        # robots.txt counts as a task served too: else a tier full of new hosts would starve the others
         if host.errands:
-            return _errands(turn, ident, host, lease, most)
+            errands = _errands(turn, ident, host, lease, most)
+            self._turns.served(tier, len(errands))
+            return errands
         if host.robots_until <= turn.now:
+            self._turns.served(tier, 1)
             lease.robots = 1
             url = robots_url(Host(host.host))
             return [(Task(kind=TaskKind.ROBOTS, key=key_of(url), url=url), b"")]
@@ -153,10 +152,12 @@ class Leasing:
 def _fit(delay: float, parallel: int, duration: float, usual: int) -> int:
     """As many tasks as a polite worker finishes well before the deadline."""
     if parallel > 1:
-        return parallel * _TASKS_PER_PARALLEL
-    wanted = max(usual, int(_LEASE_SECONDS / max(delay, 0.001)))
+        wanted = parallel * _TASKS_PER_PARALLEL
+    else:
+        wanted = min(max(usual, int(_LEASE_SECONDS / max(delay, 0.001))), _MOST_TASKS)
+    # starts are a delay apart, also when several may be in flight
     in_time = int(duration / 2 / delay) if delay > 0 else wanted
-    return max(1, min(wanted, in_time, _MOST_TASKS))
+    return max(1, min(wanted, in_time))
 
 
 def _ready_hosts(book: Book, tier: int, now: float) -> Iterator[bytes]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from skitter.frontier.rocks.book import Turn
-from skitter.frontier.rocks.rows import UrlRow, micros
+from skitter.frontier.rocks.rows import REJUDGE, UrlRow, micros
 from skitter.model import Host, UrlKey, UrlState
 from skitter.urls.canonical import host_id, host_of, target_of
 
-_REJUDGE = b"rejudge"
 # One turn moves at most so many, so that no call takes long however many are due.
 _MOST = 2_000
 _END = b"\xff" * 16
@@ -45,8 +44,8 @@ def _promote_due(turn: Turn) -> int:
 
 def _rejudge_denied(turn: Turn) -> int:
     """Hosts whose robots.txt changed: what it no longer denies is queued again."""
-    for entry, _ in turn.book.store.scan("meta", _REJUDGE, _REJUDGE + b"\xff" * 9):
-        ident = entry[len(_REJUDGE) :]
+    for entry, _ in turn.book.store.scan("meta", REJUDGE, REJUDGE + b"\xff" * 9):
+        ident = entry[len(REJUDGE) :]
         moved, done = _rejudge_host(turn, ident, turn.book.store.get("meta", entry) or b"")
         if done is None:
             turn.delete("meta", entry)
@@ -72,6 +71,44 @@ def _rejudge_host(turn: Turn, ident: bytes, start: bytes) -> tuple[int, bytes | 
         _back(turn, UrlKey(key), row, UrlState.DENIED)
         moved += 1
     return moved, None
+
+
+def rein_in(turn: Turn, start: bytes, longest_wait: float) -> bytes | None:
+    """After the system's clock was set back: appointments of some hosts that lie further ahead than any wait
+    could be are brought near. Nothing is made earlier than it could be by right: a request that seems to lie in
+    the future counts as sent now. Where to go on, None when all hosts are done."""
+    now = turn.now
+    for seen, (ident, _) in enumerate(turn.book.store.scan("hosts", start, _END)):
+        if seen >= _MOST:
+            return ident
+        host = turn.touch(ident)
+        if host is None:
+            continue
+        host.last_start = min(host.last_start, now)
+        host.last_sent = min(host.last_sent, now)
+        host.last_ended = min(host.last_ended, now)
+        host.not_before = min(host.not_before, now + longest_wait)
+        host.robots_until = min(host.robots_until, now + longest_wait)
+    return None
+
+
+def rein_in_due(turn: Turn, longest_wait: float) -> int:
+    """The same for URLs that wait for a retry."""
+    latest = turn.now + longest_wait
+    moved = 0
+    for entry, _ in turn.book.store.scan("due", micros(latest) + _END, b"\xff" * 25):
+        if moved >= _MOST:
+            break
+        moved += 1
+        turn.delete("due", entry)
+        key = UrlKey(entry[8:])
+        row = turn.url(key)
+        if row is not None and row.state == UrlState.FAILED and micros(row.due) == entry[:8]:
+            row.due = latest
+            turn.put_url(key, row)
+            turn.put("due", micros(latest) + key, b"")
+    turn.book.due_low = b""
+    return moved
 
 
 def requeue_dead(turn: Turn, start: bytes, host: Host | None) -> tuple[int, bytes | None]:

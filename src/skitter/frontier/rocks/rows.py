@@ -27,6 +27,8 @@ from skitter.model import HostPolicy, Via
 
 TABLES = "urls hosts queue ready leases timers due denied dead robots copies ledger anchors meta".split()
 ERRAND_LANE = 0
+# meta: hosts whose robots.txt changed, so that what it denied is looked at again
+REJUDGE = b"rejudge"
 _MICRO = 1_000_000
 
 
@@ -39,6 +41,8 @@ class LeaseRow(msgspec.Struct, array_like=True):
     pages: list[int]
     errands: int = 0
     robots: int = 0
+    delay: float = 0.0
+    parallel: int = 1
 
     def outstanding(self) -> int:
         return sum(self.pages) + self.errands + self.robots
@@ -50,6 +54,16 @@ class LeasedTask(msgspec.Struct, array_like=True, frozen=True):
 
     key: bytes
     slot: bytes
+
+
+class Gap(msgspec.Struct, array_like=True, frozen=True):
+    """How long after a request to a host the next one was sent, and how long it had to be at least."""
+
+    seconds: float
+    required: float
+
+    def margin(self) -> float:
+        return self.seconds - self.required
 
 
 class HostRow(msgspec.Struct, array_like=True):
@@ -83,11 +97,15 @@ class HostRow(msgspec.Struct, array_like=True):
     received: int = 0
     address: str = ""
     last_failure: str = ""
+    last_sent: float = 0.0
+    last_ended: float = 0.0
+    tightest: Gap | None = None
 
 
 class UrlRow(msgspec.Struct, array_like=True):
     """A URL. `state` is a UrlState, except that IN_PROGRESS is never stored: a leased URL keeps its place in
-    the queue, so a lease that ends without an outcome leaves nothing to repair."""
+    the queue, so a lease that ends without an outcome leaves nothing to repair. `linkers` are two-byte marks of
+    the other hosts that link it, as long as it is queued and up to a limit."""
 
     url: str
     state: int
@@ -113,6 +131,7 @@ class UrlRow(msgspec.Struct, array_like=True):
     title: str = ""
     directives: str = ""
     truncated: bool = False
+    linkers: bytes = b""
 
 
 class FetchRow(msgspec.Struct, array_like=True):
@@ -135,7 +154,7 @@ class Errand(msgspec.Struct, array_like=True):
 
 
 class Tally(msgspec.Struct):
-    """Running totals, committed with every change."""
+    """Running totals, committed with every change; `now` is when that was."""
 
     seq: int = 0
     token: int = 0
@@ -151,6 +170,11 @@ class Tally(msgspec.Struct):
     statuses: dict[str, int] = msgspec.field(default_factory=dict)
     leases_expired: int = 0
     stale_outcomes: int = 0
+    gaps: int = 0
+    violations: int = 0
+    tightest: Gap | None = None
+    tightest_host: str = ""
+    now: float = 0.0
 
 
 encode = msgspec.msgpack.Encoder().encode

@@ -2,7 +2,8 @@
 brought, which go through admission.
 
 An outcome counts only if its lease is live and its URL is still out under it. A late page (its lease expired)
-is kept when nobody has fetched or is fetching that URL; everything else that is stale changes nothing.
+is kept when nobody has fetched or is fetching that URL, and leases out leave room for it under the page limit;
+everything else that is stale changes nothing.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from skitter.frontier.base import Settled, Settlement
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import (
+    REJUDGE,
     Errand,
     FetchRow,
+    Gap,
     HostRow,
     UrlRow,
     decode_errand,
@@ -38,23 +41,33 @@ from skitter.model import (
 from skitter.schedule.politeness import recovered, smoothed, throttled
 from skitter.schedule.retry import RULES, attempts_allowed, wait_after
 from skitter.settings import Settings
+from skitter.urls.canonical import host_id
 
 _MOST_ROBOTS_HOPS = 5
 _LONGEST_RETRY_AFTER = 86_400.0
 _GONE = (404, 410)
+# Times are floats since the epoch: differences below this are rounding.
+_CLOCK_GRAIN = 0.000_01
 _STALE = Settlement(Settled.STALE)
 
 
 class Settling:
     def __init__(self, settings: Settings, admission: Admission) -> None:
         self._retry = settings.retry
+        self._max_pages = settings.crawl.max_pages
         self._robots_ttl = settings.politeness.robots_ttl
         self._admission = admission
 
     def settle(self, turn: Turn, outcome: Outcome) -> Settlement:
-        ident, host = turn.host(outcome.host)
+        ident = host_id(outcome.host)
+        host = turn.touch(ident)
+        if host is None:
+            return _STALE
+        if outcome.key[:8] != ident:
+            return self._stale(turn)
         lease = host.lease
         # whatever the outcome is worth, its request was made: the host's spacing counts from it
+        self._account_gap(turn, host, outcome)
         host.last_start = max(host.last_start, outcome.sent_at)
         if lease is None or lease.token != outcome.token:
             return self._settle_late(turn, ident, host, outcome)
@@ -68,6 +81,27 @@ class Settling:
         if lease.outstanding() == 0:
             turn.end_lease(ident, host)
         return settlement
+
+    def _account_gap(self, turn: Turn, host: HostRow, outcome: Outcome) -> None:
+        """The politeness ledger: what was asked of workers against what they did, from their own times.
+        Hosts that the operator lets be asked in parallel are out of it, and so is what is told a second time."""
+        if outcome.sent_at <= host.last_sent:
+            return
+        lease = host.lease
+        held = lease is not None and lease.token == outcome.token
+        required = lease.delay if lease is not None and held else turn.book.delay_of(host)
+        if host.last_sent and not (lease is not None and held and lease.parallel > 1):
+            gap = Gap(outcome.sent_at - host.last_sent, required)
+            early = outcome.sent_at < host.last_ended - _CLOCK_GRAIN
+            turn.tally.gaps += 1
+            if early or gap.margin() < -_CLOCK_GRAIN:
+                turn.tally.violations += 1
+            if host.tightest is None or gap.margin() < host.tightest.margin():
+                host.tightest = gap
+            if turn.tally.tightest is None or gap.margin() < turn.tally.tightest.margin():
+                turn.tally.tightest, turn.tally.tightest_host = gap, host.host
+        host.last_sent = outcome.sent_at
+        host.last_ended = max(host.last_ended, outcome.ended_at)
 
     def _stale(self, turn: Turn) -> Settlement:
         turn.tally.stale_outcomes += 1
@@ -90,6 +124,8 @@ class Settling:
         if row is None or not row.slot or isinstance(outcome.result, Failed):
             return self._stale(turn)
         if host.lease is not None and outcome.key in turn.book.lease_slots(ident, host.lease.token):
+            return self._stale(turn)
+        if turn.room(self._max_pages) <= 0:
             return self._stale(turn)
         tier = lane_of(row.slot) - 1
         host.queued[tier] -= 1
@@ -293,7 +329,7 @@ class Settling:
         elif before:
             turn.delete("robots", ident)
         if host.denied and body != before:
-            turn.put("meta", b"rejudge" + ident, b"")
+            turn.put("meta", REJUDGE + ident, b"")
 
 
 def _place(record: RecordAt | None) -> tuple[str, int, int] | None:

@@ -22,10 +22,11 @@ from rocksdict import (
 )
 
 from skitter.errors import DiskFull, FolderInUse, SkitterError, StoreFailed
+from skitter.faultpoints import Point, reach
+from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.rows import TABLES
 
-_MEMTABLE = 16 << 20
-_MEMTABLES_TOTAL = 96 << 20
+_LARGEST_MEMTABLE = 16 << 20
 # One SST per open file; more would only cost descriptors that connections need.
 _OPEN_FILES = 512
 _LOG_FILES = 3
@@ -46,13 +47,15 @@ class Batch:
 
 
 class Store:
-    def __init__(self, folder: Path, block_cache: int, *, read_only: bool = False) -> None:
+    def __init__(self, folder: Path, memory: MemoryPlan, *, read_only: bool = False) -> None:
         """`read_only` follows a crawl that another process may be writing, as of now."""
+        self.read_only = read_only
         self._scratch = tempfile.TemporaryDirectory(prefix="skitter-") if read_only else None
         access = AccessType.secondary(self._scratch.name) if self._scratch else AccessType.read_write()
-        cache = Cache(block_cache)
+        cache = Cache(memory.block_cache)
         try:
-            self._db = Rdict(str(folder), _options(cache), {name: _options(cache) for name in TABLES}, access)
+            tables = {name: _options(cache, memory.memtables) for name in TABLES}
+            self._db = Rdict(str(folder), _options(cache, memory.memtables), tables, access)
         except Exception as error:
             raise _translated(error, folder) from error
         self._folder = folder
@@ -75,10 +78,12 @@ class Store:
             yield key, value  # type: ignore[misc]
 
     def write(self, batch: Batch) -> None:
+        reach(Point.BEFORE_COMMIT)
         try:
             self._db.write(batch.native)
         except Exception as error:
             raise _translated(error, self._folder) from error
+        reach(Point.AFTER_COMMIT)
 
     def sync(self) -> None:
         try:
@@ -94,15 +99,15 @@ class Store:
             self._scratch.cleanup()
 
 
-def _options(cache: Cache) -> Options:
+def _options(cache: Cache, memtables: int) -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
-    options.set_write_buffer_size(_MEMTABLE)
-    options.set_db_write_buffer_size(_MEMTABLES_TOTAL)
+    options.set_write_buffer_size(min(_LARGEST_MEMTABLE, memtables // 2))
+    options.set_db_write_buffer_size(memtables)
     options.set_max_open_files(_OPEN_FILES)
     options.set_keep_log_file_num(_LOG_FILES)
-    options.set_max_total_wal_size(2 * _MEMTABLES_TOTAL)
+    options.set_max_total_wal_size(2 * memtables)
     options.set_compression_type(DBCompressionType.lz4())
     options.set_level_compaction_dynamic_level_bytes(True)
     # Queues are consumed at their head: files that are mostly tombstones are compacted early.

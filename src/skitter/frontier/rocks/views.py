@@ -13,11 +13,12 @@ from skitter.frontier.base import (
     Horizon,
     HostStanding,
     HostView,
+    PolitenessLedger,
     Stats,
 )
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book
-from skitter.frontier.rocks.rows import HostRow, UrlRow, decode_fetch, decode_host, seconds
+from skitter.frontier.rocks.rows import REJUDGE, HostRow, Tally, UrlRow, decode_fetch, decode_host, seconds
 from skitter.model import Discovered, Host, UrlState, Via
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
@@ -53,6 +54,9 @@ class Views:
             firsts += [seconds(key[1:9]) for key, _ in itertools.islice(ready, 1)]
         due = book.store.scan("due", book.due_low, _END)
         firsts += [seconds(key[:8]) for key, _ in itertools.islice(due, 1)]
+        changed = book.store.scan("meta", REJUDGE, REJUDGE + b"\xff" * 9)
+        hosts = [book.host(key[len(REJUDGE) :]) for key, _ in itertools.islice(changed, 1)]
+        firsts += [book.earliest_start(host) for host in hosts if host is not None]
         return min(firsts, default=None)
 
     def stats(self) -> Stats:
@@ -70,6 +74,8 @@ class Views:
             statuses=dict(sorted(tally.statuses.items())),
             leases_expired=tally.leases_expired,
             stale_outcomes=tally.stale_outcomes,
+            politeness=_ledger(tally),
+            seen_filter=None if self._book.read_only else self._book.seen.figures(),
             next_at=self._next_at(),
         )
 
@@ -116,6 +122,7 @@ class Views:
             response_ms=row.response_time * 1000,
             address=row.address,
             policy=row.policy,
+            smallest_gap=row.tightest.seconds if row.tightest else None,
         )
 
     def _delay_why(self, row: HostRow) -> str:
@@ -148,6 +155,7 @@ class Views:
             state=state.name.lower(),
             reason=_reason(row, state),
             found=_found_words(row),
+            admitted="" if state is UrlState.REFUSED else self._admission.why(self._book, row.url, row.via),
             trail=tuple(self._trail(row)),
             depth=row.depth,
             priority=row.priority,
@@ -214,8 +222,8 @@ class Views:
             return "robots.txt has not been read yet"
         ruling = self._book.rules(host_id(host.host)).decide(target_of(url))
         verb = "allowed" if ruling.allowed else "denied"
-        by = f"line {ruling.line}: {ruling.rule}" if ruling.rule else "no rule matches"
-        return f"{verb} by {by} ({_robots_words(host)})"
+        by = f" by line {ruling.line}: {ruling.rule}" if ruling.rule else ", no rule matches"
+        return f"{verb}{by} ({_robots_words(host)})"
 
     def _trail(self, row: UrlRow) -> Iterator[str]:
         """The pages through which it was found, nearest first, up to the seed."""
@@ -240,6 +248,17 @@ class Views:
                 record=f"{row.record[0]} at {row.record[1]}, {row.record[2]} bytes" if row.record else "",
                 detail=row.detail,
             )
+
+
+def _ledger(tally: Tally) -> PolitenessLedger:
+    tightest = tally.tightest
+    return PolitenessLedger(
+        gaps=tally.gaps,
+        violations=tally.violations,
+        smallest_gap=tightest.seconds if tightest else None,
+        required=tightest.required if tightest else None,
+        host=tally.tightest_host,
+    )
 
 
 def _reason(row: UrlRow, state: UrlState) -> str:

@@ -1,0 +1,59 @@
+# The two commands a newcomer needs: `make crawl` and `make test`. Everything is set up in .venv on first use.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+SEEDS  ?=
+INTO   ?= crawls/$(if $(SEEDS),crawl,demo-$(shell date +%Y%m%d-%H%M%S))
+FLAGS  ?=
+
+.PHONY: help setup crawl test check format docs bench clean
+
+help:
+	@echo "make crawl                      crawl the bundled demo web (needs no network)"
+	@echo "make crawl SEEDS='URL ...'      crawl these; also INTO=folder FLAGS='--contact you@example.org ...'"
+	@echo "make test                       format, lint, types, layers and all tests"
+	@echo "make check                      the quick half of that: no tests but the layering one"
+	@echo "make format                     format the code"
+	@echo "make docs                       write the generated pages in docs/ again"
+	@echo "make bench                      benchmarks beside peers (takes minutes; see bench/README.md)"
+	@echo "make setup                      only set up .venv"
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "skitter needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $(READY)
+
+crawl: $(READY)
+ifeq ($(strip $(SEEDS)),)
+	@$(BIN)/python -m skitter.testing.demo --into '$(INTO)' $(FLAGS)
+else
+	@$(BIN)/skitter crawl $(SEEDS) --into '$(INTO)' $(FLAGS)
+endif
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/unit/test_layers.py
+
+test: check
+	$(BIN)/python -m pytest
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(READY)
+	$(BIN)/python -m skitter.reference
+
+bench: $(READY)
+	$(BIN)/python -m bench.mirror
+	$(BIN)/python -m bench.kills
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,194 @@
+"""The account of a crawl of the synthetic web: three independent records of it, compared pairwise.
+
+What the web says it was asked (its request log), what the frontier says was settled (its ledger) and what the
+archive holds. A request that was made and not settled was lost in a kill, is made again, and must have been in
+flight or unsettled at that kill; every other difference is a fault. Pure: reads nothing, asks nobody.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from bench._records import Fetch, Known, Record, ident_of
+from skitter.testing.audit import is_robots
+from skitter.testing.features import MOVED_ROBOTS, NAMED_PRODUCT, Kind, RobotsKind
+from skitter.testing.plan import WebPlan
+from skitter.testing.request_log import Request
+
+MAX_REDIRECTS = 5
+# Two processes and the kernel read the time: what they may disagree by.
+CLOCKS = 0.01
+# An answered request is settled with the next pulse (0.05 s); on a busy machine a pulse is late.
+UNSETTLED = 1.0
+
+
+class Account(msgspec.Struct, kw_only=True):
+    requests: int
+    settled: int
+    archived: int
+    lost_in_flight: int = 0
+    lost_unsettled: int = 0
+    oldest_lost: float = 0.0
+    """Seconds between an answer and the kill that lost it, at most."""
+    faults: dict[str, list[str]] = msgspec.field(default_factory=dict)
+
+    @property
+    def lost(self) -> int:
+        return self.lost_in_flight + self.lost_unsettled
+
+    def blame(self, kind: str, lines: Iterable[str]) -> None:
+        found = sorted(lines)
+        if found:
+            self.faults.setdefault(kind, []).extend(found)
+
+
+class Due(msgspec.Struct):
+    """How often each URL is to be settled. Where a URL may be settled less often (a flaky page, whose failure
+    was spent on a request that a kill lost), `least` has it."""
+
+    pages: dict[str, int]
+    robots: dict[str, int]
+    least: dict[str, int]
+    withheld: set[str]
+    """Hosts whose robots.txt cannot be had: their URLs stay queued."""
+
+
+def due_of(
+    plan: WebPlan, *, attempts: int, robots_attempts: int, admits: Callable[[str], bool] | None = None
+) -> Due:
+    expected, hosts = plan.survey(MAX_REDIRECTS, NAMED_PRODUCT, admits)
+    robots = Counter[str]()
+    withheld: set[str] = set()
+    for name in hosts:
+        host = plan.index(name)
+        assert host is not None
+        kind = plan.robots_kind(host)
+        robots[plan.url(host, "/robots.txt")] += robots_attempts if kind is RobotsKind.UNAVAILABLE else 1
+        if kind is RobotsKind.MOVED:
+            robots[plan.url(host, MOVED_ROBOTS)] += 1
+        elif kind is RobotsKind.ELSEWHERE:
+            robots[plan.url(plan.hub(host), "/robots.txt")] += 1
+        elif kind is RobotsKind.UNAVAILABLE:
+            withheld.add(name)
+    return Due(
+        pages={url: row.requests(attempts) for url, row in expected.items()},
+        robots=dict(robots),
+        least={url: 1 for url, row in expected.items() if row.kind is Kind.FLAKY},
+        withheld=withheld,
+    )
+
+
+def account(
+    requests: Sequence[Request],
+    known: Known,
+    archive: Sequence[Record],
+    due: Due,
+    kills: Sequence[float] = (),
+) -> Account:
+    fetches = _named(known.fetches, archive)
+    result = Account(requests=len(requests), settled=len(fetches), archived=len(archive))
+    result.blame("frontier's totals", known.disagreements)
+    _ledger_and_archive(result, fetches, archive)
+    _log_and_archive(result, requests, archive)
+    lost = _log_and_ledger(result, requests, fetches)
+    _explain_lost(result, lost, kills)
+    _settled_and_due(result, fetches, due)
+    left = (url for url, state in known.states.items() if state in ("queued", "failed", "in_progress"))
+    result.blame("left undone", (url for url in left if _host(url) not in due.withheld))
+    return result
+
+
+def _host(url: str) -> str:
+    return url.split("/", 3)[2]
+
+
+def _named(fetches: Iterable[Fetch], archive: Iterable[Record]) -> list[Fetch]:
+    """Errands have their URL from their record."""
+    urls = {(record.segment, record.offset): record.url for record in archive}
+    return [
+        fetch
+        if fetch.url or fetch.record is None
+        else fetch._replace(url=urls.get(fetch.record[:2], "unknown"))
+        for fetch in fetches
+    ]
+
+
+def _ledger_and_archive(result: Account, fetches: Iterable[Fetch], archive: Iterable[Record]) -> None:
+    there = {(record.segment, record.offset): record for record in archive}
+    claimed = Counter(fetch.record[:2] for fetch in fetches if fetch.record)
+    result.blame("settled, not archived", (f"{place}" for place in claimed if place not in there))
+    result.blame("archived, not settled", (there[place].url for place in there if place not in claimed))
+    result.blame("settled twice with one record", (f"{place}" for place, n in claimed.items() if n > 1))
+    for fetch in fetches:
+        record = there.get(fetch.record[:2]) if fetch.record else None
+        if record is not None and (record.url, record.status) != (fetch.url, fetch.status):
+            result.blame("ledger and record differ", [f"{fetch} {record}"])
+        if fetch.url != "unknown" and ident_of(fetch.url) != fetch.host:
+            result.blame("ledger and record differ", [f"{fetch.url} under another host"])
+
+
+def _log_and_archive(result: Account, requests: Iterable[Request], archive: Iterable[Record]) -> None:
+    asked = Counter((_url(row), row.status) for row in requests)
+    held = Counter((record.url, record.status) for record in archive)
+    more = (f"{url} {status}: {n}" for (url, status), n in held.items() if n > asked[url, status])
+    result.blame("archived, not requested", more)
+
+
+def _url(row: Request) -> str:
+    return f"http://{row.host}{row.path}"
+
+
+def _log_and_ledger(result: Account, requests: Iterable[Request], fetches: Iterable[Fetch]) -> list[Request]:
+    """Each fetch is the last request of its URL that had started when it was sent; returns what is left over."""
+    asked: dict[str, list[Request]] = defaultdict(list)
+    for row in sorted(requests, key=lambda row: row.start):
+        asked[_url(row)].append(row)
+    for fetch in sorted(fetches, key=lambda fetch: fetch.sent_at):
+        rows = asked[fetch.url]
+        place = bisect_left(rows, fetch.sent_at + CLOCKS, key=lambda row: row.start)
+        if place:
+            del rows[place - 1]
+        else:
+            result.blame("settled, not requested", [f"{fetch.url} at {fetch.sent_at:.3f}"])
+    return [row for rows in asked.values() for row in rows]
+
+
+def _explain_lost(result: Account, lost: Iterable[Request], kills: Sequence[float]) -> None:
+    for row in lost:
+        kill = next((at for at in sorted(kills) if at > row.start - CLOCKS), None)
+        if kill is None or (row.end is not None and kill - row.end > UNSETTLED):
+            times = f"{row.start:.3f} to {row.end}, status {row.status}"
+            result.blame("repeated without a kill", [f"{_url(row)} {times}"])
+        elif row.end is None or row.aborted or row.end > kill:
+            result.lost_in_flight += 1
+        else:
+            result.lost_unsettled += 1
+            result.oldest_lost = max(result.oldest_lost, kill - row.end)
+
+
+def _settled_and_due(result: Account, fetches: Iterable[Fetch], due: Due) -> None:
+    settled = Counter(fetch.url for fetch in fetches)
+    wanted = due.pages | due.robots
+    for kind, lines in _miscounts(settled, wanted, due.least):
+        result.blame(kind, [lines])
+    done = Counter(f.url for f in fetches if f.result != "failed" and not is_robots(f.url))
+    result.blame("completed twice", (url for url, n in done.items() if n > 1))
+
+
+def _miscounts(
+    settled: Counter[str], wanted: dict[str, int], least: dict[str, int]
+) -> Iterator[tuple[str, str]]:
+    for url in wanted.keys() | settled.keys():
+        want, had = wanted.get(url, 0), settled[url]
+        if not want:
+            yield "extra", url
+        elif not had:
+            yield "missing", url
+        elif had > want:
+            yield "settled too often", f"{url} {had} times, not {want}"
+        elif had < least.get(url, want):
+            yield "settled too seldom", f"{url} {had} times, not {want}"

@@ -1,0 +1,95 @@
+"""Crawls as child processes: how `skitter crawl` is called, watched, and accounted for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import skitter
+from skitter.testing.web import SyntheticWeb
+
+SOURCE = str(Path(skitter.__file__).parents[1])
+
+# Quick to the end: what waits, waits for tenths of a second. A host that never yields its robots.txt is given
+# up after ten failures in a row, which no other host reaches: five attempts of each of the few broken pages,
+# and a good page in between resets the count.
+ROBOTS_ATTEMPTS = 10
+_QUICK = """\
+[crawl]
+scope = "any"
+linger = 5.0
+
+[politeness]
+delay = {delay}
+
+[retry]
+backoff = [0.3]
+quarantine_after = {robots_attempts}
+
+[archive]
+segment_size = {segment_size}
+"""
+
+
+def write_quick_settings(path: Path, *, delay: float = 0.2, segment_size: int = 4_000_000) -> None:
+    path.write_text(_QUICK.format(delay=delay, robots_attempts=ROBOTS_ATTEMPTS, segment_size=segment_size))
+
+
+class LogSize:
+    """How many requests the web has logged, read on from where the last look ended."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+        self.rows = -1  # the first line is the plan
+
+    def look(self) -> int:
+        with self._path.open("rb") as stream:
+            stream.seek(self._at)
+            new = stream.read()
+        self._at += len(new)
+        self.rows += new.count(b"\n")
+        return max(0, self.rows)
+
+
+class Usage(NamedTuple):
+    """What a child took, by the kernel's own books: seconds, seconds, bytes."""
+
+    code: int
+    wall: float
+    cpu: float
+    rss: int
+
+
+def child_environment() -> dict[str, str]:
+    paths = [SOURCE, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def skitter_command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "skitter", *arguments]
+
+
+def web_crawl(web: SyntheticWeb, folder: Path, config: Path, *more: str) -> list[str]:
+    """The command that crawls a synthetic web, and that goes on with it when it is given again."""
+    places = ["--into", str(folder), "--config", str(config), "--resolve", web.resolve]
+    return skitter_command("crawl", *web.seeds, *places, "--allow-private", "--json", *more)
+
+
+def start(command: Sequence[str], output: int | IO[bytes] = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=child_environment())
+
+
+def run_with_usage(command: Sequence[str], output: int | IO[bytes] = subprocess.DEVNULL) -> Usage:
+    """User and system time of the whole child, its own children included, and its largest resident size."""
+    began = time.monotonic()
+    child = start(command, output)
+    _, status, usage = os.wait4(child.pid, 0)
+    wall = time.monotonic() - began
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return Usage(child.returncode, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)

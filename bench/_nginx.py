@@ -1,0 +1,79 @@
+"""nginx on a free loopback port, serving one folder, for as long as a context lasts."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+_START_TIMEOUT = 10.0
+_PORTS_TRIED = 5
+
+_CONFIG = """\
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log warn;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 100000;
+    default_type text/plain;
+    types {{ text/html html htm; text/css css; text/javascript js; image/png png; image/svg+xml svg; }}
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen 127.0.0.1:{port};
+        root {root};
+    }}
+}}
+"""
+
+
+@contextmanager
+def serving(nginx: str, root: Path, folder: Path) -> Iterator[int]:
+    """The port; `folder` is for nginx's own files."""
+    child, port = _started(nginx, root, folder)
+    try:
+        yield port
+    finally:
+        child.terminate()
+        child.wait()
+
+
+def _started(nginx: str, root: Path, folder: Path) -> tuple[subprocess.Popen[bytes], int]:
+    for _ in range(_PORTS_TRIED):
+        port = _free_port()
+        config = folder / "nginx.conf"
+        config.write_text(_CONFIG.format(folder=folder, port=port, root=root))
+        child = subprocess.Popen([nginx, "-p", str(folder), "-c", str(config)], stderr=subprocess.DEVNULL)
+        if _listens(child, port):
+            return child, port
+    raise SystemExit(f"nginx does not start; see {folder}/error.log")
+
+
+def _free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _listens(child: subprocess.Popen[bytes], port: int) -> bool:
+    deadline = time.monotonic() + _START_TIMEOUT
+    while child.poll() is None and time.monotonic() < deadline:
+        with closing(socket.socket()) as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return True
+        time.sleep(0.02)
+    child.kill()
+    child.wait()
+    return False

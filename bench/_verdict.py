@@ -1,0 +1,46 @@
+"""The verdict on one crawl of the synthetic web: its account, its archive and its manners, as lists of faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bench._account import Account, account, due_of
+from bench._crawls import ROBOTS_ATTEMPTS
+from bench._records import archive_faults, known, records
+from skitter.testing.audit import violations
+from skitter.testing.plan import WebPlan
+from skitter.testing.request_log import Request, read_log
+
+ATTEMPTS = 5
+
+
+def verdict(
+    folder: Path,
+    log: Path,
+    plan: WebPlan,
+    delay: float,
+    kills: Sequence[float] = (),
+    admits: Callable[[str], bool] | None = None,
+) -> Account:
+    """`kills` are the times at which a crawl was stopped at once; `admits` is what its scope let in."""
+    requests = read_log(log)
+    archive = folder / "archive"
+    due = due_of(plan, attempts=ATTEMPTS, robots_attempts=ROBOTS_ATTEMPTS, admits=admits)
+    found = records(archive)
+    result = account(requests, known(folder / "frontier"), found, due, kills)
+    result.blame("archive", archive_faults(archive, found))
+    for kind, line in breaches(requests, plan, delay):
+        result.blame(kind, [line])
+    return result
+
+
+def breaches(requests: Sequence[Request], plan: WebPlan, delay: float) -> list[tuple[str, str]]:
+    """What the audit says of the crawl's manners: kinds and places."""
+
+    def denied(name: str, path: str) -> bool:
+        host = plan.index(name)
+        return host is not None and not plan.allows(host, path)
+
+    found = violations(requests, lambda name: max(delay, plan.delay(name)), denied=denied)
+    return [(violation.kind, str(violation)) for violation in found]

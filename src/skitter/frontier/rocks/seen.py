@@ -1,0 +1,162 @@
+"""The seen filter: "definitely new" from memory, so that admitting a new URL needs no read from the store.
+
+A Bloom filter in partitions by the first bits of the key (which are its host's), each partition in layers: when
+one is full a larger one is added and the old ones stay as second checks. It only ever answers "definitely
+new" or "maybe seen"; the store settles the latter, so a false positive costs a read and never a URL.
+
+A partition is *trusted* when it holds every key known of its range; an untrusted one answers "maybe" to
+everything. Trust is lost when the process dies before `save`, and comes back partition by partition as `relearn`
+walks the store's keys in the background. A partition that would outgrow its share of memory is given up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from rbloom import Bloom
+
+from skitter.frontier.base import FilterFigures
+
+PARTITIONS = 16
+_FIRST_LAYER = 16_384
+_GROWTH = 2
+_ERROR_RATE = 0.01
+_bits = partial(int.from_bytes, byteorder="big", signed=True)
+
+
+class _Layer:
+    def __init__(self, number: int) -> None:
+        self.capacity = _FIRST_LAYER * _GROWTH**number
+        # each layer halves the error it may make, so that all of them together stay below the rate
+        self.bloom = Bloom(self.capacity, _ERROR_RATE / 2 ** (number + 1), _bits)
+        self.count = 0
+
+    @property
+    def bytes(self) -> int:
+        return self.bloom.size_in_bits // 8
+
+
+class _Saved(msgspec.Struct, array_like=True):
+    """Per partition: trusted, and each layer's count and bits."""
+
+    stamp: bytes
+    partitions: list[tuple[bool, list[tuple[int, bytes]]]]
+
+
+class SeenFilter:
+    def __init__(self, limit_bytes: int, *, empty: bool) -> None:
+        """`empty`: the store knows no URL yet, so holding nothing is holding everything."""
+        self._limit = limit_bytes // PARTITIONS
+        self._layers: list[list[_Layer]] = [[_Layer(0)] for _ in range(PARTITIONS)]
+        self._trusted = [empty] * PARTITIONS
+        self._cursor: bytes | None = None if empty else b""
+        self.asked = self.maybes = self.mistaken = 0
+
+    def is_new(self, key: bytes) -> bool:
+        """True only when the key was never added; 0.6 us a layer."""
+        part = key[0] >> 4
+        if not self._trusted[part]:
+            return False
+        self.asked += 1
+        for layer in self._layers[part]:
+            if key in layer.bloom:
+                self.maybes += 1
+                return False
+        return True
+
+    def was_mistaken(self, key: bytes) -> None:
+        """A "maybe" about this key that the store answered with no."""
+        if self._trusted[key[0] >> 4]:
+            self.mistaken += 1
+
+    def add(self, key: bytes) -> None:
+        part = key[0] >> 4
+        layers = self._layers[part]
+        if not layers:
+            return
+        top = layers[-1]
+        if top.count >= top.capacity:
+            if not self._grow(part):
+                return
+            top = layers[-1]
+        top.bloom.add(key)
+        top.count += 1
+
+    def _grow(self, part: int) -> bool:
+        layers = self._layers[part]
+        layer = _Layer(len(layers))
+        if sum(each.bytes for each in layers) + layer.bytes > self._limit:
+            layers.clear()
+            self._trusted[part] = False
+            return False
+        layers.append(layer)
+        return True
+
+    # -- after a death: learning again what the store knows
+
+    @property
+    def relearn_from(self) -> bytes | None:
+        """The key to go on from; None when every partition is trusted or given up."""
+        return self._cursor
+
+    def relearn(self, keys: Iterable[bytes], upto: bytes | None) -> None:
+        """`keys` are all that the store has from `relearn_from` to `upto` (None: to its end)."""
+        for key in keys:
+            self.add(key)
+        self._cursor = upto
+        done = PARTITIONS if upto is None else upto[0] >> 4
+        for part in range(done):
+            self._trusted[part] = bool(self._layers[part])
+
+    # -- keeping it
+
+    def save(self, path: Path, stamp: bytes) -> None:
+        partitions = [
+            (trusted, [(layer.count, layer.bloom.save_bytes()) for layer in layers])
+            for trusted, layers in zip(self._trusted, self._layers, strict=True)
+        ]
+        temporary = path.with_suffix(".new")
+        with temporary.open("wb") as file:
+            file.write(msgspec.msgpack.encode(_Saved(stamp, partitions)))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+
+    def restore(self, path: Path, stamp: bytes) -> bool:
+        """Take the place of a filter saved with this very stamp; False when there is none."""
+        try:
+            saved = msgspec.msgpack.decode(path.read_bytes(), type=_Saved)
+        except (OSError, msgspec.MsgspecError):
+            return False
+        if saved.stamp != stamp or len(saved.partitions) != PARTITIONS:
+            return False
+        if not all(trusted or not layers for trusted, layers in saved.partitions):
+            return False
+        for part, (trusted, layers) in enumerate(saved.partitions):
+            self._trusted[part] = trusted
+            self._layers[part] = [_restored(number, *layer) for number, layer in enumerate(layers)]
+        self._cursor = None
+        return True
+
+    def figures(self) -> FilterFigures:
+        layers = [layer for part in self._layers for layer in part]
+        new = self.asked - self.maybes + self.mistaken
+        return FilterFigures(
+            bytes=sum(layer.bytes for layer in layers),
+            layers=len(layers),
+            trusted=sum(self._trusted) / PARTITIONS,
+            asked=self.asked,
+            false_positive_rate=self.mistaken / new if new else 0.0,
+        )
+
+
+def _restored(number: int, count: int, bits: bytes) -> _Layer:
+    layer = _Layer.__new__(_Layer)
+    layer.capacity = _FIRST_LAYER * _GROWTH**number
+    layer.bloom = Bloom.load_bytes(bits, _bits)
+    layer.count = count
+    return layer

@@ -1,0 +1,49 @@
+"""A system's clock that is set back between two runs neither stalls a crawl nor makes it rude."""
+
+from __future__ import annotations
+
+from skitter.model import FailureKind
+from skitter.settings import PolitenessSettings, RetrySettings, Settings
+from tests.contract.conftest import Start
+from tests.frontier_kit import OK, discovered, failed
+
+A = "http://a.test"
+DAY = 86_400.0
+SETTINGS = Settings(
+    politeness=PolitenessSettings(delay=10.0), retry=RetrySettings(backoff=(60.0,), quarantine=3_600.0)
+)
+
+
+def test_a_host_asked_in_what_is_now_the_future_rests_for_its_delay_and_no_longer(start: Start) -> None:
+    driver = start(SETTINGS)
+    driver.open_host(A + "/")
+    driver.admit(discovered(A + "/2"), discovered(A + "/3"))
+    driver.settle(driver.outcome(driver.lease_one(), OK))
+    driver.clock.set_back(365 * DAY)
+    driver.reopen()
+    driver.clock.advance(9.9)
+    assert driver.lease() == []
+    driver.clock.advance(0.2)
+    driver.lease_one()
+
+
+def test_a_retry_far_in_the_future_is_brought_within_the_longest_wait(start: Start) -> None:
+    driver = start(SETTINGS)
+    driver.open_host(A + "/")
+    lease = driver.lease_one()
+    driver.settle(driver.outcome(lease, failed(FailureKind.PROTOCOL)))
+    driver.clock.set_back(365 * DAY)
+    driver.reopen()
+    assert driver.promote() == 0
+    driver.clock.advance(DAY + 1)
+    assert driver.promote() == 1
+
+
+def test_a_clock_that_is_right_changes_nothing(start: Start) -> None:
+    driver = start(SETTINGS)
+    driver.open_host(A + "/")
+    driver.settle(driver.outcome(driver.lease_one(), OK))
+    before = driver.host(A).next_start
+    driver.clock.advance(5)
+    driver.reopen()
+    assert driver.host(A).next_start == before

@@ -1,0 +1,176 @@
+"""Who may talk to a host, for how long, and with how many URLs."""
+
+from __future__ import annotations
+
+import pytest
+
+from skitter.model import FailureKind, Fetched, HostPolicy
+from skitter.settings import CrawlSettings, FrontierSettings, Settings
+from tests.contract.conftest import Start
+from tests.frontier_kit import NO_RULES, OK, Driver, discovered, failed, seed
+
+A = "http://a.test"
+
+
+def test_a_host_is_leased_to_one_worker_at_a_time(driver: Driver) -> None:
+    driver.open_host(A + "/", "http://b.test/")
+    driver.admit(*(discovered(f"{A}/{i}") for i in range(50)))
+    first = driver.lease(worker="w1")
+    driver.clock.advance(30)
+    assert sorted(lease.host for lease in first) == [A, "http://b.test"]
+    assert driver.lease(worker="w2") == []
+
+
+def test_a_url_is_out_in_one_lease_only(driver: Driver) -> None:
+    driver.open_host(A + "/", "http://b.test/")
+    driver.admit(*(discovered(f"{host}/{i}") for host in (A, "http://b.test") for i in range(30)))
+    out: list[bytes] = []
+    for _ in range(10):
+        leases = driver.lease()
+        out += [task.key for lease in leases for task in lease.tasks]
+        for lease in leases:
+            driver.answer(lease, OK)
+        driver.clock.advance(1)
+    assert len(out) == len(set(out)) == 62
+
+
+def test_the_host_stays_leased_until_its_last_task_is_settled(driver: Driver) -> None:
+    driver.open_host(A + "/")
+    driver.admit(*(discovered(f"{A}/{i}") for i in range(9)))
+    lease = driver.lease_one()
+    assert len(lease.tasks) == 5
+    for task in lease.tasks:
+        assert driver.lease() == []
+        driver.settle(driver.outcome(lease, OK, task))
+        driver.clock.advance(1)
+    assert driver.lease_one().host == A
+
+
+def test_capacity_bounds_the_hosts_leased(driver: Driver) -> None:
+    driver.open_host(*(f"http://h{i}.test/" for i in range(7)))
+    assert [len(driver.lease(capacity=3)) for _ in range(4)] == [3, 3, 1, 0]
+
+
+def test_a_released_lease_puts_its_urls_back_in_their_places(driver: Driver) -> None:
+    driver.open_host(A + "/")
+    driver.admit(*(discovered(f"{A}/{i}") for i in range(9)))
+    lease = driver.lease_one()
+    driver.settle(driver.outcome(lease, OK))
+    driver.release(lease)
+    assert driver.stats().urls["in_progress"] == 0
+    driver.clock.advance(1)
+    again = driver.lease_one()
+    assert [task.url for task in again.tasks][:4] == [task.url for task in lease.tasks[1:]]
+
+
+def test_a_stale_token_can_neither_renew_nor_release(driver: Driver) -> None:
+    driver.open_host(A + "/")
+    old = driver.lease_one()
+    driver.release(old)
+    driver.clock.advance(1)
+    new = driver.lease_one()
+    driver.release(old)
+    assert driver.renew(old) is None
+    assert driver.renew(new) is not None
+
+
+def test_a_lease_holds_what_a_polite_worker_finishes_well_before_its_deadline(driver: Driver) -> None:
+    driver.open_host(A + "/")
+    driver.admit(*(discovered(f"{A}/{i}") for i in range(200)))
+    sizes = []
+    for delay, duration in ((1.0, 60.0), (30.0, 60.0), (60.0, 60.0), (0.1, 60.0), (0.0, 60.0), (0.1, 0.5)):
+        driver.set_policy(A, HostPolicy(delay=delay))
+        driver.clock.advance(100)
+        lease = driver.lease_one(duration=duration)
+        sizes.append(len(lease.tasks))
+        driver.release(lease)
+    assert sizes == [5, 1, 1, 20, 64, 2]
+
+
+def test_a_parallel_lease_fits_its_duration_as_well(driver: Driver) -> None:
+    driver.open_host(A + "/")
+    driver.admit(*(discovered(f"{A}/{i}") for i in range(100)))
+    driver.set_policy(A, HostPolicy(parallel=4))
+    lease = driver.lease_one(duration=60)
+    assert lease.parallel == 4
+    assert len(lease.tasks) == 30
+
+
+def test_a_blocked_host_is_not_leased_until_it_is_unblocked(driver: Driver) -> None:
+    driver.open_host(A + "/")
+    driver.set_policy(A, HostPolicy(blocked=True))
+    assert driver.lease() == []
+    assert driver.stats().hosts["blocked"] == 1
+    driver.set_policy(A, HostPolicy())
+    assert driver.lease_one().host == A
+
+
+# -- the page limit
+
+
+def test_the_page_limit_is_never_passed_however_many_leases_are_out(start: Start) -> None:
+    driver = start(Settings(crawl=CrawlSettings(max_pages=7)))
+    hosts = [f"http://h{i}.test" for i in range(5)]
+    driver.admit(*(seed(f"{host}/{i}") for host in hosts for i in range(4)))
+    for lease in driver.lease():
+        driver.answer(lease, NO_RULES)
+    driver.clock.advance(1)
+    leases = [lease for _ in range(9) for lease in driver.lease(capacity=1, worker="w")]
+    assert sum(len(lease.tasks) for lease in leases) == 7
+    assert len(leases) > 1
+    for lease in leases:
+        driver.answer(lease, OK)
+        driver.clock.advance(1)
+        assert driver.lease() == []
+    assert driver.stats().pages == 7
+    assert driver.run(driver.frontier.horizon()).limit_reached
+
+
+def test_what_came_to_nothing_leaves_its_room_under_the_page_limit(start: Start) -> None:
+    driver = start(Settings(crawl=CrawlSettings(max_pages=1)))
+    driver.open_host(A + "/1")
+    driver.admit(discovered(A + "/2"))
+    assert len(driver.lease_one().tasks) == 1
+    driver.clock.advance(61)
+    driver.reap()
+    driver.clock.advance(1)
+    driver.fetch(failed(FailureKind.PROTOCOL))
+    driver.clock.advance(1)
+    driver.fetch(OK)
+    assert driver.stats().pages == 1
+    driver.clock.advance(60)
+    driver.promote()
+    assert driver.lease() == []
+
+
+def test_late_pages_cannot_push_a_crawl_over_its_page_limit(start: Start) -> None:
+    driver = start(Settings(crawl=CrawlSettings(max_pages=1)))
+    driver.open_host(A + "/")
+    late = driver.lease_one()
+    driver.clock.advance(61)
+    driver.reap()
+    driver.set_policy(A, HostPolicy(delay=1000.0))
+    driver.open_host("http://b.test/")
+    other = driver.lease_one()
+    assert other.host == "http://b.test"
+    driver.answer(late, OK)
+    driver.answer(other, OK)
+    assert driver.stats().pages == 1
+
+
+@pytest.mark.parametrize("cached_hosts", [1, 2, 100])
+@pytest.mark.parametrize("recent_keys", [1, 4])
+def test_bounded_caches_change_nothing(start: Start, cached_hosts: int, recent_keys: int) -> None:
+    driver = start(
+        Settings(
+            crawl=CrawlSettings(scope="any"),
+            frontier=FrontierSettings(cached_hosts=cached_hosts, recent_keys=recent_keys),
+        )
+    )
+    hosts = [f"http://h{i}.test" for i in range(8)]
+    links = tuple(discovered(f"{host}/{i}") for host in hosts for i in range(4))
+    driver.admit(*(seed(host + "/") for host in hosts))
+    driver.serve(12, Fetched(status=200, links=links), capacity=5)
+    driver.promote()
+    assert driver.stats().urls["completed"] == 8 * 5
+    assert len(driver.frontier._book._hosts) <= cached_hosts

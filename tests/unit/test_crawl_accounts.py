@@ -1,0 +1,125 @@
+"""The account of a crawl must find what is wrong with it: each of these crawls has one thing wrong."""
+
+from __future__ import annotations
+
+import pytest
+from bench._account import Due, account
+from bench._records import Fetch, Known, Record, ident_of
+
+from skitter.testing.request_log import Request
+
+PAGE, OTHER = "http://h.test/a", "http://h.test/b"
+SEGMENT = "s.warc.gz"
+
+
+def request(url: str, start: float, *, aborted: bool = False, status: int = 200) -> Request:
+    number = int(start * 10)
+    path = url.removeprefix("http://h.test")
+    return Request(
+        id=number,
+        start=start,
+        end=start + 0.01,
+        host="h.test",
+        path=path,
+        status=status,
+        connection=1,
+        aborted=aborted,
+    )
+
+
+def fetch(url: str, sent_at: float, offset: int, status: int = 200) -> Fetch:
+    return Fetch(url, ident_of(url), sent_at, "fetched", status, (SEGMENT, offset, 10))
+
+
+def record(url: str, offset: int, status: int = 200) -> Record:
+    return Record(url, status, SEGMENT, offset, f"<{offset}>", "")
+
+
+class Crawl:
+    """Two pages, fetched once each; a test spoils it."""
+
+    def __init__(self) -> None:
+        self.requests = [request(PAGE, 1), request(OTHER, 2)]
+        self.fetches = [fetch(PAGE, 1.001, 0), fetch(OTHER, 2.001, 10)]
+        self.records = [record(PAGE, 0), record(OTHER, 10)]
+        self.states = {PAGE: "completed", OTHER: "completed"}
+        self.kills: list[float] = []
+
+    def faults(self) -> set[str]:
+        due = Due(pages={PAGE: 1, OTHER: 1}, robots={}, least={}, withheld=set())
+        known = Known(self.fetches, self.states, [])
+        self.result = account(self.requests, known, self.records, due, self.kills)
+        return set(self.result.faults)
+
+
+@pytest.fixture
+def crawl() -> Crawl:
+    return Crawl()
+
+
+def test_a_crawl_without_fault_has_none(crawl: Crawl) -> None:
+    assert crawl.faults() == set()
+    assert crawl.result.lost == 0
+
+
+def test_a_settled_page_that_is_not_in_the_archive_is_found(crawl: Crawl) -> None:
+    crawl.records.pop()
+    assert crawl.faults() == {"settled, not archived"}
+
+
+def test_a_record_that_no_fetch_names_is_found(crawl: Crawl) -> None:
+    crawl.requests.insert(0, request(OTHER, 0.5))
+    crawl.records.append(record(OTHER, 20))
+    crawl.kills = [0.6]
+    assert crawl.faults() == {"archived, not settled"}
+
+
+def test_a_record_of_another_page_than_the_ledger_says_is_found(crawl: Crawl) -> None:
+    crawl.records = [record(OTHER, 0), record(PAGE, 10)]
+    assert crawl.faults() == {"ledger and record differ"}
+
+
+def test_a_record_of_what_was_never_requested_is_found(crawl: Crawl) -> None:
+    crawl.records[1] = record(OTHER, 10, status=404)
+    assert crawl.faults() == {"archived, not requested", "ledger and record differ"}
+
+
+def test_a_page_that_was_never_fetched_is_found(crawl: Crawl) -> None:
+    for rows in (crawl.requests, crawl.fetches, crawl.records):
+        del rows[1]
+    crawl.states[OTHER] = "queued"
+    assert crawl.faults() == {"missing", "left undone"}
+
+
+def test_a_page_that_was_settled_twice_is_found(crawl: Crawl) -> None:
+    crawl.requests.append(request(PAGE, 3))
+    crawl.fetches.append(fetch(PAGE, 3.001, 20))
+    crawl.records.append(record(PAGE, 20))
+    assert crawl.faults() == {"settled too often", "completed twice"}
+
+
+def test_a_fetch_that_the_web_never_saw_is_found(crawl: Crawl) -> None:
+    crawl.requests[1] = request(OTHER, 2.5)
+    assert crawl.faults() == {"settled, not requested", "repeated without a kill"}
+
+
+def test_a_request_is_not_repeated_unless_a_kill_lost_it(crawl: Crawl) -> None:
+    crawl.requests.insert(0, request(PAGE, 0.5))
+    assert crawl.faults() == {"repeated without a kill"}
+    crawl.kills = [0.52]
+    assert crawl.faults() == set()
+    assert crawl.result.lost_unsettled == 1
+
+
+def test_a_request_that_was_answered_long_before_the_kill_is_not_excused_by_it(crawl: Crawl) -> None:
+    crawl.requests = [request(PAGE, 1), request(OTHER, 2), request(PAGE, 9)]
+    crawl.fetches[0] = fetch(PAGE, 9.001, 0)
+    crawl.kills = [5.0]
+    assert crawl.faults() == {"repeated without a kill"}
+
+
+def test_a_request_in_flight_at_a_kill_is_lost_to_it(crawl: Crawl) -> None:
+    crawl.requests.insert(0, request(PAGE, 0.5, aborted=True))
+    crawl.kills = [0.505]
+    assert crawl.faults() == set()
+    assert crawl.result.lost_in_flight == 1
