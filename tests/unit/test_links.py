@@ -108,11 +108,9 @@ def test_nofollow_links_are_left_out() -> None:
     assert [one.url for one in found] == ["http://h.org/c"]
 
 
-def test_a_link_is_one_level_below_its_page_and_less_urgent() -> None:
-    (near,) = read(LinkReader(), "http://h.org/", ["a"])
-    assert (near.depth, near.via, near.parent) == (2, Via.LINK, PAGE)
-    (far,) = LinkReader().discover(PAGE, "http://h.org/self", 7, "http://h.org/", [Link("a")])
-    assert far.priority < near.priority
+def test_a_link_is_one_level_below_its_page() -> None:
+    (found,) = read(LinkReader(), "http://h.org/", ["a"])
+    assert (found.depth, found.via, found.parent) == (2, Via.LINK, PAGE)
 
 
 def test_the_memory_holds_two_generations_at_most() -> None:

@@ -140,9 +140,6 @@ def test_tiers_are_served_by_weight_and_none_starves() -> None:
     assert serve(TierTurns((8, 4, 2, 1)), [0, 1, 2, 3], 1500) == {0: 800, 1: 400, 2: 200, 3: 100}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="next_of counts the tier as busy before it looks for the least busy one"
-)
 def test_a_tier_that_was_empty_gets_no_credit_for_it() -> None:
     turns = TierTurns((8, 4, 2, 1))
     serve(turns, [0], 8000)

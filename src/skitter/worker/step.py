@@ -121,7 +121,7 @@ class Step:
 
     def _redirected(self, task: Task, exchange: Exchange, record: RecordAt) -> Result:
         location = exchange.header("location")
-        target = normalise(location, exchange.url)
+        target = normalise(_escaped(location), exchange.url)
         if target is None:
             return Failed(
                 kind=FailureKind.BAD_REDIRECT,
@@ -197,6 +197,14 @@ class Step:
         links = () if page.directives.nofollow else page.links
         found = self._links.discover(task.key, task.url, task.depth, page.base, links)
         return page.title, page.directives.text, found
+
+
+def _escaped(location: str) -> str:
+    """With the bytes that the server sent, as browsers do; header text is decoded byte by byte, and most
+    servers mean UTF-8."""
+    if location.isascii():
+        return location
+    return "".join(char if char < "\x80" else f"%{ord(char):02X}" for char in location)
 
 
 def _wanted_for(task: Task) -> Callable[[int, str], bool]:

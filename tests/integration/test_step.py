@@ -1,0 +1,239 @@
+"""One URL from request to outcome, through the real fetcher and archive."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import uvloop
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skitter.folder import CrawlFolder
+from skitter.model import (
+    Exchange,
+    Failed,
+    FailureKind,
+    Fetched,
+    HostLease,
+    NotModified,
+    Outcome,
+    Redirected,
+    RobotsRead,
+    Task,
+    TaskKind,
+    Token,
+    Via,
+)
+from skitter.settings import FetchSettings, Settings
+from skitter.urls.canonical import host_of, key_of
+from skitter.wiring import open_crawl
+from skitter.worker.step import Step, retry_after
+from tests.raw_server import page, sends, serving
+
+PAGE, ROBOTS = TaskKind.PAGE, TaskKind.ROBOTS
+SETTINGS = Settings(fetch=FetchSettings(allow_private=True, max_body=100_000))
+
+
+def run(
+    folder: Path, *responses: bytes, kind: TaskKind = PAGE, hops: int = 0
+) -> list[tuple[Outcome, Exchange | None]]:
+    """What becomes of one URL of a host for each response."""
+
+    async def main() -> list[tuple[Outcome, Exchange | None]]:
+        crawl_folder = CrawlFolder(folder / "crawl")
+        crawl_folder.lock()
+        found = []
+        async with open_crawl(crawl_folder, SETTINGS) as crawl:
+            step = Step(crawl.fetcher, crawl.archive, crawl.frontier, crawl.clock, SETTINGS)
+            for number, response in enumerate(responses):
+                with serving(sends(response)) as server:
+                    url = f"{server.url}/{number}"
+                    found.append(await step.run(lease(url), task(url)))
+        crawl_folder.unlock()
+        return found
+
+    def task(url: str) -> Task:
+        return Task(kind=kind, key=key_of(url), url=url, depth=3, hops=hops)
+
+    def lease(url: str) -> HostLease:
+        return HostLease(
+            host=host_of(url), token=Token(7), delay=0, parallel=1, not_before=0, deadline=1e12, tasks=()
+        )
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main())
+
+
+def result(folder: Path, response: bytes, kind: TaskKind = PAGE) -> object:
+    ((outcome, _),) = run(folder, response, kind=kind)
+    return outcome.result
+
+
+def redirect(location: bytes) -> bytes:
+    return page(b"", b"Location: " + location, status=b"301 Moved")
+
+
+def test_a_page_is_archived_and_its_links_are_found(tmp_path: Path) -> None:
+    body = b"<title>T</title><a href=/a>a</a><a href=b rel=NOFOLLOW>b</a><a href=''>self</a>"
+    ((outcome, exchange),) = run(tmp_path, page(body, b'ETag: "e"', b"Last-Modified: then"))
+    found = outcome.result
+    assert isinstance(found, Fetched)
+    assert isinstance(exchange, Exchange)
+    assert (found.title, found.etag, found.last_modified, found.size) == ("T", '"e"', "then", len(body))
+    assert [link.url for link in found.links] == [f"{outcome.host}/a"]
+    assert found.record is not None
+    assert found.copy is not None
+    assert (outcome.token, outcome.sent_at, outcome.address) == (7, exchange.sent_at, "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    "base", [b"mailto:x", b"about:blank", b"data:x", b"x:y", b"http://[", b"\xff", b"#/?"]
+)
+def test_no_base_breaks_a_page(tmp_path: Path, base: bytes) -> None:
+    found = result(tmp_path, page(b'<base href="' + base + b'"><a href=http://127.0.0.1/a>a</a><a href=x>'))
+    assert isinstance(found, Fetched)
+    assert "http://127.0.0.1/a" in [link.url for link in found.links]
+
+
+def test_a_second_copy_of_a_body_points_at_the_first(tmp_path: Path) -> None:
+    (first, _), (second, _), (third, _) = run(tmp_path, page(b"same"), page(b"same"), page(b"other"))
+    copies = [one.result.copy for one in (first, second, third) if isinstance(one.result, Fetched)]
+    assert [copy is not None for copy in copies] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("location", "path"),
+    [
+        (b"/new", "/new"),
+        (b"new?x#frag", "/new?x"),
+        (b"/caf\xc3\xa9", "/caf%C3%A9"),
+        (b"/caf\xe9", "/caf%E9"),
+        (b"/a%20b c", "/a%20b%20c"),
+        (b"  /padded  ", "/padded"),
+    ],
+)
+def test_a_redirect_leads_to_the_bytes_that_the_server_named(
+    tmp_path: Path, location: bytes, path: str
+) -> None:
+    ((outcome, _),) = run(tmp_path, redirect(location), hops=1)
+    found = outcome.result
+    assert isinstance(found, Redirected)
+    assert found.location == found.target.url == outcome.host + path
+    assert (found.target.hops, found.target.depth, found.target.via) == (2, 3, Via.REDIRECT)
+    assert found.record is not None
+
+
+def test_a_redirect_to_a_name_beyond_ascii_is_understood(tmp_path: Path) -> None:
+    found = result(tmp_path, redirect(b"http://b\xc3\xbccher.example/"))
+    assert isinstance(found, Redirected)
+    assert found.location == "http://xn--bcher-kva.example/"
+
+
+@pytest.mark.parametrize("location", [b"mailto:x", b"http://", b"file:///etc/passwd", b"http://[::1", b"//"])
+def test_a_redirect_that_leads_nowhere_is_a_failure_that_is_archived(tmp_path: Path, location: bytes) -> None:
+    found = result(tmp_path, redirect(location))
+    assert isinstance(found, Failed)
+    assert (found.kind, found.status) == (FailureKind.BAD_REDIRECT, 301)
+    assert found.record is not None
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (b"429 Slow", FailureKind.THROTTLED),
+        (b"503 Busy", FailureKind.THROTTLED),
+        (b"500 Oops", FailureKind.SERVER_ERROR),
+        (b"599 Odd", FailureKind.SERVER_ERROR),
+        (b"999 Denied", FailureKind.SERVER_ERROR),
+    ],
+)
+@pytest.mark.parametrize("task", [PAGE, ROBOTS])
+def test_server_errors_are_failures_that_are_archived(
+    tmp_path: Path, status: bytes, kind: FailureKind, task: TaskKind
+) -> None:
+    found = result(tmp_path, page(b"sorry", b"Retry-After: 7", status=status), task)
+    assert isinstance(found, Failed)
+    assert found.kind is kind
+    assert found.retry_after == (7.0 if kind is FailureKind.THROTTLED else None)
+    assert found.record is not None
+
+
+def test_not_modified_is_its_own_outcome(tmp_path: Path) -> None:
+    assert isinstance(result(tmp_path, b"HTTP/1.1 304 Not Modified\r\n\r\n"), NotModified)
+
+
+def test_an_unwanted_type_is_a_failure_without_a_record(tmp_path: Path) -> None:
+    response = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 3\r\n\r\nxyz"
+    found = result(tmp_path, response)
+    assert found == Failed(kind=FailureKind.TYPE_UNWANTED, detail="image/png", status=200)
+
+
+def test_an_error_page_of_any_type_is_kept(tmp_path: Path) -> None:
+    response = b"HTTP/1.1 404 No\r\nContent-Type: image/png\r\nContent-Length: 3\r\n\r\nxyz"
+    found = result(tmp_path, response)
+    assert isinstance(found, Fetched)
+    assert (found.status, found.size, found.links) == (404, 3, ())
+
+
+def test_a_body_that_cannot_be_decoded_is_kept_without_links(tmp_path: Path) -> None:
+    found = result(tmp_path, page(b"\x00\x01\x02", b"Content-Encoding: gzip"))
+    assert isinstance(found, Fetched)
+    assert found.links == ()
+
+
+def test_a_cut_body_is_marked_and_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    found = result(tmp_path, page(b"<a href=/a>a</a>" + b"x" * 200_000))
+    assert isinstance(found, Fetched)
+    assert (found.truncated, found.size, len(found.links)) == (True, 100_000, 1)
+
+
+def test_robots_rules_are_read_decoded_whatever_their_type(tmp_path: Path) -> None:
+    rules = b"User-agent: *\nDisallow: /"
+    response = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: %d\r\n\r\n" % len(rules)
+    found = result(tmp_path, response + rules, ROBOTS)
+    assert isinstance(found, RobotsRead)
+    assert (found.status, found.body) == (200, rules)
+
+
+def test_missing_robots_rules_are_none(tmp_path: Path) -> None:
+    found = result(tmp_path, page(b"User-agent: *\nDisallow: /", status=b"404 No"), ROBOTS)
+    assert isinstance(found, RobotsRead)
+    assert (found.status, found.body) == (404, b"")
+
+
+def test_robots_rules_that_cannot_be_decoded_are_no_permission(tmp_path: Path) -> None:
+    found = result(tmp_path, page(b"\x00\x01\x02", b"Content-Encoding: gzip"), ROBOTS)
+    assert isinstance(found, Failed)
+    assert found.kind is FailureKind.BAD_CODING
+
+
+NOW = 1_700_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("120", 120.0),
+        (" 0 ", 0.0),
+        ("999999999999", 604_800.0),
+        ("Tue, 14 Nov 2023 22:14:20 GMT", 60.0),
+        ("Tue, 14 Nov 2000 22:14:20 GMT", 0.0),
+        ("Tue, 14 Nov 2099 22:14:20 GMT", 604_800.0),
+        ("soon", None),
+        ("", None),
+        ("-5", None),
+        ("1.5", None),
+        ("\u0661", None),
+        ("Tue, 99 Nov 2023 99:99:99 GMT", None),
+    ],
+)
+def test_retry_after_is_understood_in_both_forms(value: str, seconds: float | None) -> None:
+    assert retry_after(value, NOW) == seconds
+
+
+@given(st.text() | st.text("0123456789 ,:+-GMTueNov", max_size=40))
+def test_no_retry_after_raises_or_is_out_of_bounds(value: str) -> None:
+    wait = retry_after(value, NOW)
+    assert wait is None or 0 <= wait <= 604_800
