@@ -153,6 +153,7 @@ def figures(rounds: Sequence[Round]) -> dict[str, list[float]]:
         "pages": [float(len(done.pages)) for done in rounds],
         "wall_seconds": [done.usage.wall for done in rounds],
         "cpu_seconds": [done.usage.cpu for done in rounds],
+        "of_them_system": [done.usage.system for done in rounds],
         "cpu_us_per_page": [done.usage.cpu / max(1, len(done.pages)) * 1e6 for done in rounds],
         "cpu_seconds_elsewhere": [done.elsewhere for done in rounds],
         "pages_per_second": [len(done.pages) / done.usage.wall for done in rounds],
