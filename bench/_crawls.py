@@ -58,11 +58,13 @@ class LogSize:
 
 
 class Usage(NamedTuple):
-    """What a child took, by the kernel's own books: seconds, seconds, bytes."""
+    """What a child took, by the kernel's own books, in seconds and bytes."""
 
     code: int
     wall: float
     cpu: float
+    system: float
+    """The part of `cpu` that the kernel spent for the child."""
     rss: int
 
 
@@ -92,4 +94,5 @@ def run_with_usage(command: Sequence[str], output: int | IO[bytes] = subprocess.
     _, status, usage = os.wait4(child.pid, 0)
     wall = time.monotonic() - began
     child.returncode = os.waitstatus_to_exitcode(status)
-    return Usage(child.returncode, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+    cpu = usage.ru_utime + usage.ru_stime
+    return Usage(child.returncode, wall, cpu, usage.ru_stime, usage.ru_maxrss * 1024)

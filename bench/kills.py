@@ -172,6 +172,7 @@ def show(options: argparse.Namespace, plan: WebPlan, trial: Trial, result: Accou
         ("requests lost in flight", result.lost_in_flight),
         ("requests lost answered, not settled", result.lost_unsettled),
         ("oldest of these at its kill, s", result.oldest_lost),
+        ("most lost in one kill", result.most_lost),
         *((f"FAULT {kind}", len(lines)) for kind, lines in result.faults.items()),
     ]
     print(table(rows))
@@ -192,6 +193,7 @@ def show(options: argparse.Namespace, plan: WebPlan, trial: Trial, result: Accou
             "lost_in_flight": result.lost_in_flight,
             "lost_unsettled": result.lost_unsettled,
             "oldest_lost_seconds": round(result.oldest_lost, 3),
+            "most_lost_in_one_kill": result.most_lost,
             "faults": {kind: len(lines) for kind, lines in result.faults.items()},
         }
     )
