@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
+import msgspec
+
 from skitter.clock import Clock
 from skitter.frontier.base import Explanation, HostStanding, HostView, Settlement, Stats
 from skitter.frontier.rocks.frontier import RocksFrontier
@@ -160,7 +162,8 @@ class Driver:
         return self.run(self.frontier.requeue(host=Host(host) if host else None, url=url))
 
     def stats(self) -> Stats:
-        return self.ask(self.frontier.stats())
+        """Without the seen filter's figures, which are of this process and not of the crawl."""
+        return msgspec.structs.replace(self.ask(self.frontier.stats()), seen_filter=None)
 
     def explain(self, url: str) -> Explanation:
         return self.ask(self.frontier.explain(url))
