@@ -74,8 +74,8 @@ class Trial:
 
 
 @contextmanager
-def trial_of(plan: WebPlan, folder: Path, latency: float = 0.0) -> Iterator[Trial]:
-    with SyntheticWeb(plan, log=folder / "requests.jsonl", latency=(0.0, latency)) as web:
+def trial_of(plan: WebPlan, folder: Path, latency: float = 0.0, least: float = 0.0) -> Iterator[Trial]:
+    with SyntheticWeb(plan, log=folder / "requests.jsonl", latency=(least, latency)) as web:
         yield Trial(folder, web)
 
 
@@ -146,7 +146,8 @@ def test_ctrl_c_drains_and_the_next_run_repeats_nothing(slow_demo: Trial) -> Non
 
 def test_ctrl_c_twice_stops_at_once_and_the_next_run_still_completes(tmp_path: Path) -> None:
     plan = WebPlan.demo(seed=4)
-    with trial_of(plan, tmp_path, latency=0.6) as trial:
+    # No host is ever idle, so that something is in flight whenever the second signal comes.
+    with trial_of(plan, tmp_path, latency=0.6, least=0.6) as trial:
         with trial.running(until=60) as child:
             child.send_signal(signal.SIGINT)
             _await_note(trial, child, "Ctrl-C")
