@@ -167,9 +167,6 @@ def _await_note(trial: Trial, child: subprocess.Popen[bytes], words: str) -> Non
         assert time.monotonic() < deadline
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a lease that a pause let expire is granted again, its request still out"
-)
 def test_a_crawl_that_was_paused_past_its_leases_asks_nothing_twice(tmp_path: Path) -> None:
     lease, pause, latency = 3.0, 3.5, 5.0
     plan = WebPlan.plain(hosts=1, pages=1)

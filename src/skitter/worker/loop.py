@@ -116,7 +116,9 @@ class Loop:
     async def _pause(self) -> None:
         """Until a lease ends or a pulse has passed; while others are served, leases that end wait for company."""
         try:
-            await asyncio.wait_for(self._wake.wait(), _PULSE)
+            # not wait_for: on 3.11 it can swallow a cancellation that comes with the wake-up
+            async with asyncio.timeout(_PULSE):
+                await self._wake.wait()
         except TimeoutError:
             return
         self._wake.clear()

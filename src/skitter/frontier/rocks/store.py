@@ -94,9 +94,13 @@ class Store:
     def close(self) -> None:
         self._tables.clear()
         self.handles.clear()
-        self._db.close()
-        if self._scratch:
-            self._scratch.cleanup()
+        try:
+            self._db.close()
+        except Exception as error:
+            raise _translated(error, self._folder) from error
+        finally:
+            if self._scratch:
+                self._scratch.cleanup()
 
 
 def _options(cache: Cache, memtables: int) -> Options:
