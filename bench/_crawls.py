@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, NamedTuple
 
 import skitter
@@ -33,11 +34,18 @@ quarantine_after = {robots_attempts}
 
 [archive]
 segment_size = {segment_size}
+
+[frontier]
+lease_duration = {lease}
 """
 
 
-def write_quick_settings(path: Path, *, delay: float = 0.2, segment_size: int = 4_000_000) -> None:
-    path.write_text(_QUICK.format(delay=delay, robots_attempts=ROBOTS_ATTEMPTS, segment_size=segment_size))
+def write_quick_settings(
+    path: Path, *, delay: float = 0.2, segment_size: int = 4_000_000, lease: float = 60.0
+) -> None:
+    path.write_text(
+        _QUICK.format(delay=delay, robots_attempts=ROBOTS_ATTEMPTS, segment_size=segment_size, lease=lease)
+    )
 
 
 class LogSize:
@@ -83,8 +91,14 @@ def web_crawl(web: SyntheticWeb, folder: Path, config: Path, *more: str) -> list
     return skitter_command("crawl", *web.seeds, *places, "--allow-private", "--json", *more)
 
 
-def start(command: Sequence[str], output: int | IO[bytes] = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=child_environment())
+def start(
+    command: Sequence[str],
+    output: int | IO[bytes] = subprocess.DEVNULL,
+    environ: Mapping[str, str] = MappingProxyType({}),
+) -> subprocess.Popen[bytes]:
+    """`environ` is added to the environment that the child gets anyway."""
+    environment = {**child_environment(), **environ}
+    return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
 
 
 def run_with_usage(command: Sequence[str], output: int | IO[bytes] = subprocess.DEVNULL) -> Usage:

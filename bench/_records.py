@@ -16,9 +16,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.rows import Tally, decode_fetch, decode_host, decode_tally, decode_url, seconds
 from skitter.frontier.rocks.store import Store
 from skitter.model import Host, UrlState
+from skitter.settings import FrontierSettings
 from skitter.urls.canonical import host_id, key_of, robots_url
 
 with warnings.catch_warnings():
@@ -28,7 +30,7 @@ with warnings.catch_warnings():
 
 _ANSWERS = WarcRecordType.response | WarcRecordType.revisit
 _ALL = b"\xff" * 32
-_CACHE = 16 << 20
+_MEMORY = MemoryPlan.of(FrontierSettings(memory=40 << 20))
 
 
 class Record(NamedTuple):
@@ -81,7 +83,7 @@ def _records_of(segment: Path) -> Iterator[Record]:
 
 
 def known(frontier: Path) -> Known:
-    store = Store(frontier, _CACHE, read_only=True)
+    store = Store(frontier, _MEMORY, read_only=True)
     try:
         return _known(store)
     finally:

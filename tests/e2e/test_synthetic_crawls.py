@@ -172,8 +172,7 @@ def test_a_crawl_that_was_paused_past_its_leases_asks_nothing_twice(tmp_path: Pa
     plan = WebPlan.plain(hosts=1, pages=1)
     with SyntheticWeb(plan, log=tmp_path / "requests.jsonl", latency=(latency, latency)) as web:
         trial = Trial(tmp_path, web)
-        with trial.config.open("a") as config:
-            config.write(f"\n[frontier]\nlease_duration = {lease}\n")
+        write_quick_settings(trial.config, delay=DELAY, lease=lease)
         with trial.running(until=1) as child:
             child.send_signal(signal.SIGSTOP)
             time.sleep(pause)  # the pause itself is what is tried
