@@ -94,7 +94,7 @@ def account(
     due: Due,
     kills: Sequence[float] = (),
 ) -> Account:
-    fetches = _named(known.fetches, archive)
+    fetches = named(known.fetches, archive)
     result = Account(requests=len(requests), settled=len(fetches), archived=len(archive))
     result.blame("frontier's totals", known.disagreements)
     _ledger_and_archive(result, fetches, archive)
@@ -111,7 +111,7 @@ def _host(url: str) -> str:
     return url.split("/", 3)[2]
 
 
-def _named(fetches: Iterable[Fetch], archive: Iterable[Record]) -> list[Fetch]:
+def named(fetches: Iterable[Fetch], archive: Iterable[Record]) -> list[Fetch]:
     """Errands have their URL from their record."""
     urls = {(record.segment, record.offset): record.url for record in archive}
     return [

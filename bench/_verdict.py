@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench._account import Account, account, due_of
+from bench._account import Account, account, due_of, named
 from bench._crawls import ROBOTS_ATTEMPTS
+from bench._jumps import Run, by_real_time
 from bench._records import archive_faults, known, records
 from skitter.testing.audit import violations
 from skitter.testing.plan import WebPlan
@@ -22,13 +23,19 @@ def verdict(
     delay: float,
     kills: Sequence[float] = (),
     admits: Callable[[str], bool] | None = None,
+    runs: Sequence[Run] = (),
 ) -> Account:
-    """`kills` are the times at which a crawl was stopped at once; `admits` is what its scope let in."""
+    """`kills` are the times at which a crawl was stopped at once; `admits` is what its scope let in; `runs` says
+    how far the clocks of its processes were off, if they were."""
     requests = read_log(log)
     archive = folder / "archive"
     due = due_of(plan, attempts=ATTEMPTS, robots_attempts=ROBOTS_ATTEMPTS, admits=admits)
     found = records(archive)
-    result = account(requests, known(folder / "frontier"), found, due, kills)
+    kept = known(folder / "frontier")
+    if runs:
+        fetches = by_real_time(named(kept.fetches, found), requests, runs)
+        kept = kept._replace(fetches=fetches)
+    result = account(requests, kept, found, due, kills)
     result.blame("archive", archive_faults(archive, found))
     for kind, line in breaches(requests, plan, delay):
         result.blame(kind, [line])

@@ -1,0 +1,278 @@
+"""A crawl that is given no peace: killed, paused past its leases, its clock set, its files torn, its disk filled.
+
+What happens when is drawn from a seed. `Torment.run` does it all to one crawl, starts the same command again each
+time, at last lets it finish, and says what it did and when. Judges nothing but how the processes ended.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import msgspec
+
+from bench._crawls import LogSize, start
+from bench._damage import SmallDisk, dirty_archive, dirty_store, tear_store
+from bench._jumps import Run, library, shifted
+from bench._report import progress
+
+INTERRUPTED, OUR_FAULT = 130, 1
+# Spread over what the web will see; the rest belongs to the last run.
+LAST_ACT = 0.85
+EARLIEST, LATEST = 0.05, 1.5
+DRAIN = 0.6
+JUMPS, FARTHEST = 0.25, 1800.0
+# The last run's clock is ahead of every other: an appointment made by a clock that was ahead comes due.
+AHEAD = 60.0
+PAUSE = (1.1, 1.6)
+SPARE = 300_000
+FULL_AT_LAST = 30.0
+GIVE_UP = 3600.0
+
+
+class Act(StrEnum):
+    KILL = "kill"
+    EARLY_KILL = "kill while starting"
+    DRAIN_KILL = "kill while draining"
+    PAUSE = "pause past the lease"
+    FULL = "disk full"
+
+
+class Due(NamedTuple):
+    share: float
+    act: Act
+
+
+class Torments(msgspec.Struct, kw_only=True):
+    """What was done. `deaths` are the moments at which requests may have been lost: ends of processes, and when
+    a write-ahead log had been written last whose tail was torn off then."""
+
+    deaths: list[float] = msgspec.field(default_factory=list)
+    runs: list[Run] = msgspec.field(default_factory=list)
+    counts: Counter[str] = msgspec.field(default_factory=Counter)
+    faults: list[str] = msgspec.field(default_factory=list)
+    code: int = -1
+    seconds: float = 0.0
+
+
+def planned(choose: random.Random, *, kills: int, pauses: int, fills: int) -> list[Due]:
+    kinds = [Act.KILL, Act.EARLY_KILL, Act.KILL, Act.DRAIN_KILL]
+    acts = [kinds[number % len(kinds)] for number in range(kills)]
+    acts += [Act.PAUSE] * pauses + [Act.FULL] * fills
+    choose.shuffle(acts)
+    shares = sorted(choose.uniform(0, LAST_ACT) for _ in acts)
+    return [Due(share, act) for share, act in zip(shares, acts, strict=True)]
+
+
+class Torment:
+    """States: no child (a run is to be started), or a child that runs, with its clock and beginning."""
+
+    def __init__(
+        self,
+        command: list[str],
+        folder: Path,
+        size: LogSize,
+        expected: int,
+        choose: random.Random,
+        lease: float,
+        disk: SmallDisk | None,
+    ) -> None:
+        self._command = command
+        self._folder = folder
+        self._size = size
+        self._expected = expected
+        self._choose = choose
+        self._lease = lease
+        self._disk = disk
+        self._child: subprocess.Popen[bytes] | None = None
+        self._offset = 0.0
+        self._done = Torments()
+        self._words = ""
+        self._next_words = 0.0
+
+    def run(self, acts: list[Due], output: IO[bytes]) -> Torments:
+        self._output = output
+        self._began = time.monotonic()
+        idle = 0
+        for number, due in enumerate(acts, start=1):
+            self._words = f"{number} of {len(acts)}: {due.act}"
+            idle = 0 if self._act(due) else idle + 1
+            if idle == 3:  # nothing is left to crawl
+                break
+        self._words = "left to finish"
+        self._offset = max(run.offset for run in self._done.runs) + AHEAD if self._done.runs else 0.0
+        self._end_kindly()
+        self._start(jump=False)
+        self._done.code = self._await(lambda: False) or 0
+        self._note_end()
+        self._done.seconds = time.monotonic() - self._began
+        return self._done
+
+    def _act(self, due: Due) -> bool:
+        """False when the crawl had ended before it was time."""
+        if self._child is None:
+            self._start(jump=self._choose.random() < JUMPS)
+        if due.act is Act.EARLY_KILL:
+            self._exits_within(self._choose.uniform(EARLIEST, LATEST))
+        elif self._wait_for(due.share) is not None:
+            return self._ended_early()
+        match due.act:
+            case Act.PAUSE:
+                self._pause()
+            case Act.FULL:
+                self._fill()
+            case Act.DRAIN_KILL:
+                self._interrupt()
+                self._kill(due.act)
+            case _:
+                self._kill(due.act)
+        return True
+
+    # -- acts
+
+    def _kill(self, act: Act) -> None:
+        child = self._child
+        if child is None or child.poll() is not None:
+            # it was quicker: the next run gets this kill while it starts
+            self._note_end()
+            self._start(jump=False)
+            self._exits_within(self._choose.uniform(EARLIEST, LATEST))
+            child, act = self._child, Act.EARLY_KILL
+        assert child is not None
+        child.kill()
+        child.wait()
+        self._done.counts[act] += 1
+        self._note_end(death=True)
+        self._damage()
+
+    def _interrupt(self) -> None:
+        # Python has a Ctrl-C of its own while it starts: wait for the crawl's first words.
+        if self._await(lambda: self._said() > self._silent) is None and self._child is not None:
+            self._child.send_signal(signal.SIGINT)
+            self._exits_within(self._choose.uniform(0, DRAIN))
+
+    def _pause(self) -> None:
+        assert self._child is not None
+        self._child.send_signal(signal.SIGSTOP)
+        time.sleep(self._lease * self._choose.uniform(*PAUSE))  # the pause itself is what is tried
+        self._child.send_signal(signal.SIGCONT)
+        self._done.counts[Act.PAUSE] += 1
+
+    def _fill(self) -> None:
+        """The crawl must stop by itself, once more when it is started on the full disk, and go on after that."""
+        if self._disk is None:
+            return
+        self._done.counts[Act.FULL] += 1
+        try:
+            for spare in (self._choose.randint(0, SPARE), 0):
+                if self._child is None:
+                    self._start(jump=False)
+                self._disk.fill(spare)
+                code = self._exits_within(FULL_AT_LAST)
+                if code not in (OUR_FAULT, None):
+                    self._done.faults.append(f"exit code {code} on a full disk")
+                if code is None:
+                    self._done.faults.append("a full disk was not noticed")
+                    break
+                self._note_end(death=True)
+        finally:
+            self._disk.free()
+
+    def _damage(self) -> None:
+        """One time in two; a torn log takes its last commit with it, as a power loss would."""
+        frontier, archive = self._folder / "frontier", self._folder / "archive"
+        match self._choose.randrange(6):
+            case 0:
+                if (written := tear_store(frontier, self._choose)) is not None:
+                    self._done.counts["logs torn"] += 1
+                    self._done.deaths.append(written + 0.01)
+            case 1:
+                self._done.counts["logs dirtied"] += dirty_store(frontier, self._choose)
+            case 2:
+                self._done.counts["segments dirtied"] += dirty_archive(archive, self._choose)
+
+    # -- runs
+
+    def _start(self, *, jump: bool) -> None:
+        if jump and library():
+            self._offset = round(self._choose.uniform(-FARTHEST, FARTHEST), 3)
+            self._done.counts["clock jumps"] += 1
+        self._silent = self._said()
+        self._run_began = time.time()
+        self._child = start(self._command, self._output, shifted(self._offset))
+
+    def _note_end(self, *, death: bool = False) -> None:
+        """After the process is gone: a request that the web had not read yet is stamped with the closing of its
+        connection, which the kernel does while the process dies."""
+        now = time.time()
+        if self._child is not None:
+            self._done.runs.append(Run(self._offset, self._run_began, now))
+        if death:
+            self._done.deaths.append(now)
+        self._child = None
+
+    def _ended_early(self) -> bool:
+        child = self._child
+        assert child is not None
+        code = child.returncode
+        self._note_end(death=code == OUR_FAULT)
+        self._done.counts["ended before its time"] += 1
+        if code not in (0, 3):
+            self._done.faults.append(f"exit code {code} without cause")
+        self._offset = max(run.offset for run in self._done.runs) + AHEAD
+        return False
+
+    def _end_kindly(self) -> None:
+        if self._child is not None:
+            self._interrupt()
+            code = self._child.wait(FULL_AT_LAST)
+            if code not in (0, 3, INTERRUPTED):
+                self._done.faults.append(f"exit code {code} after Ctrl-C")
+            self._note_end()
+
+    # -- waiting
+
+    def _said(self) -> int:
+        return os.fstat(self._output.fileno()).st_size
+
+    def _wait_for(self, share: float) -> int | None:
+        """Until the web has seen its share of the requests, and then somewhere within the next few pulses."""
+        target = int(share * self._expected)
+        code = self._await(lambda: self._size.look() >= target)
+        return code if code is not None else self._exits_within(self._choose.uniform(0, 0.2))
+
+    def _exits_within(self, seconds: float) -> int | None:
+        assert self._child is not None
+        try:
+            return self._child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def _await(self, there: Callable[[], bool]) -> int | None:
+        """The exit code when the crawl was quicker."""
+        assert self._child is not None
+        while not there():
+            try:
+                return self._child.wait(0.05)
+            except subprocess.TimeoutExpired:
+                self._tell()
+        return None
+
+    def _tell(self) -> None:
+        now = time.monotonic()
+        if now - self._began > GIVE_UP:
+            assert self._child is not None
+            self._child.kill()
+            raise SystemExit(f"the crawl did not end within {GIVE_UP:g} s")
+        if now > self._next_words:
+            self._next_words = now + 1
+            seen = f"{now - self._began:5.0f} s  {self._size.look():,} of {self._expected:,} requests"
+            progress(f"{seen}; {self._words}; clock {self._offset:+.0f} s")
