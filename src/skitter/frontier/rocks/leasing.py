@@ -207,16 +207,14 @@ def _take(turn: Turn, ident: bytes, host: HostRow, tier: int, most: int) -> list
         if row is None or row.slot != slot:
             turn.delete("queue", slot)
             continue
+        if not taken:
+            host.lows[tier] = slot[9:]  # all before it are gone, so the next look starts here
         ruling = rules.decide(target_of(row.url))
-        if not ruling.allowed:
+        if ruling.allowed:
+            taken.append((_page_task(UrlKey(key), row), slot))
+        else:
             _deny(turn, UrlKey(key), row, host, tier, f"line {ruling.line}: {ruling.rule}")
             denied += 1
-            if not taken:
-                host.lows[tier] = slot[9:]  # all before it are gone, so the next look starts here
-        else:
-            if not taken:
-                host.lows[tier] = slot[9:]
-            taken.append((_page_task(UrlKey(key), row), slot))
         if len(taken) >= most or denied >= _MOST_DENIED:
             break
     return taken
