@@ -153,6 +153,13 @@ def _add_crawl(commands: Any) -> None:
         action = "append" if setting in _REPEATED else "store"
         command.add_argument(flag, dest=setting, action=action, metavar=metavar, help=text)
     command.add_argument(
+        "--memory",
+        dest="frontier.memory",
+        type=_size,
+        metavar="SIZE",
+        help="RAM for the frontier's caches, such as 500M or 2G (default 256M)",
+    )
+    command.add_argument(
         "--allow-private",
         dest="fetch.allow_private",
         action="store_const",
@@ -247,6 +254,15 @@ def _at_least_one(text: str) -> int:
     return _count(text, 1)
 
 
+def _size(text: str) -> int:
+    """Bytes, or a number with k, M or G."""
+    number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
+    factor = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}.get(unit)
+    if factor is None or not number.replace(".", "", 1).isdigit():
+        raise argparse.ArgumentTypeError(f"{text} is not a size such as 500M or 2G")
+    return int(float(number) * factor)
+
+
 # -- running
 
 
@@ -267,9 +283,8 @@ def _crawl(arguments: argparse.Namespace) -> int:
 def _flags(arguments: argparse.Namespace) -> dict[str, Any]:
     from skitter.settings.load import Flag
 
-    names = {setting: flag for flag, setting, _, _ in _CRAWL_FLAGS} | {
-        "fetch.allow_private": "--allow-private"
-    }
+    names = {setting: flag for flag, setting, _, _ in _CRAWL_FLAGS}
+    names |= {"fetch.allow_private": "--allow-private", "frontier.memory": "--memory"}
     given = vars(arguments)
     return {
         setting: Flag(given[setting], flag) for setting, flag in names.items() if given[setting] is not None

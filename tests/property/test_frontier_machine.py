@@ -103,10 +103,13 @@ class FrontierMachine(RuleBasedStateMachine):
         leases = self._lease("w1", 10, 60.0)
         self._settle([self._draw_outcome(choices, le, task) for le in leases for task in le.tasks])
 
-    @precondition(lambda self: self.model.live())
     @rule(choices=st.data(), how=st.sampled_from(["release", "expire", "crash"]), again=st.booleans())
     def come_back_late(self, choices: st.DataObject, how: str, again: bool) -> None:
         """A lease ends, its host may be leased again, and then the first worker settles after all."""
+        self.wait_for_work()
+        self._lease("w1", 10, 60.0)
+        if not self.model.live():
+            return
         lease = choices.draw(st.sampled_from(self.model.live()), label="lease")
         if how == "release":
             self.release(len(self.model.old) - 1 - self.model.old.index(lease))
@@ -350,7 +353,7 @@ def _open(folder: Path, settings: Settings, clock: Clock) -> RocksFrontier:
 
 # Hypothesis's own profile for continuous integration makes this repeatable there.
 FrontierMachine.TestCase.settings = profile(
-    max_examples=40,
+    max_examples=30,
     stateful_step_count=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

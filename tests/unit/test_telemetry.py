@@ -8,6 +8,7 @@ import resource
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -203,26 +204,28 @@ def test_a_full_disk_costs_lines_that_are_counted_and_nothing_else(clock: HandCl
     assert log.dropped == 3
 
 
-@pytest.fixture
-def small_files() -> Iterator[int]:
-    """A limit on the size of files: the next best thing to a disk that fills up half-way through a write."""
+@contextmanager
+def small_files() -> Iterator[None]:
+    """A limit on the size of files: the next best thing to a disk that fills up half-way through a write. Not a
+    fixture: it would bind pytest too, which may be writing its report to a file."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
-    yield 1_000
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    signal.signal(signal.SIGXFSZ, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
 
 
-def test_a_write_that_fits_in_part_leaves_no_half_line(
-    path: Path, clock: HandClock, small_files: int
-) -> None:
-    log = Log(path, clock)
-    log.write(Event.CRAWL_STARTED)
-    log.flush()
-    for _ in range(50):
-        log.write(Event.URL_DEAD, url="http://a.example/")
-    log.close()
+def test_a_write_that_fits_in_part_leaves_no_half_line(path: Path, clock: HandClock) -> None:
+    with small_files():
+        log = Log(path, clock)
+        log.write(Event.CRAWL_STARTED)
+        log.flush()
+        for _ in range(50):
+            log.write(Event.URL_DEAD, url="http://a.example/")
+        log.close()
     assert len(lines_of(path)) == 1
     assert log.dropped == 50
 

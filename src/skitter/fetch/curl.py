@@ -72,6 +72,7 @@ class Transfer:
         self.size = 0
         self.truncated = False
         self.stopped: FailureKind | None = None
+        self._headers: tuple[tuple[str, str], ...] | None = None
 
     @property
     def received(self) -> int:
@@ -82,6 +83,7 @@ class Transfer:
             if not line.startswith(b"HTTP/") or self.size:
                 return None  # a trailer: not part of the head, and nothing we use
             self.lines.clear()  # an interim 1xx answer came first
+            self._headers = None
             self.head_done = False
         self.lines.append(line)
         self.head_bytes += len(line)
@@ -117,8 +119,13 @@ class Transfer:
         return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        pairs = (line.decode("latin-1").partition(":") for line in self.lines[1:])
-        return tuple((name.strip().lower(), value.strip()) for name, colon, value in pairs if colon)
+        """Names in lower case; asked for twice a page, so kept once the head is whole."""
+        if self._headers is None or not self.head_done:
+            pairs = (line.decode("latin-1").partition(":") for line in self.lines[1:])
+            self._headers = tuple(
+                (name.strip().lower(), value.strip()) for name, colon, value in pairs if colon
+            )
+        return self._headers
 
 
 class Watch:

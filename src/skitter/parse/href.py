@@ -39,8 +39,10 @@ def without_fragment(href: str) -> str:
     """A space or control before the # belongs to the address, and at the end it would be stripped: so it is
     escaped. Tabs and newlines belong to no address."""
     href = href[: href.index("#")]
+    if not href or href[-1] > " ":
+        return href
     bare = href.rstrip(_EDGE)
-    if bare == href or not bare:
+    if not bare:
         return bare
     return bare + "".join(f"%{ord(char):02X}" for char in href[len(bare) :] if char not in "\t\n\r")
 

@@ -144,17 +144,24 @@ class Step:
         )
 
     def _robots_read(self, exchange: Exchange, record: RecordAt) -> Result:
-        body = b""
-        if 200 <= exchange.status < 300:
+        """RFC 9309 2.3.1: rules, or none where the host says there are none; anything else is no permission."""
+        status, body = exchange.status, b""
+        if not 200 <= status < 300 and not 400 <= status < 500:
+            return Failed(
+                kind=FailureKind.PROTOCOL,
+                detail=f"robots.txt answered {status}",
+                status=status,
+                record=record,
+            )
+        if status < 300:
             coding = exchange.header("content-encoding")
             decoded = decode_body(exchange.body, coding, limit=MAX_ROBOTS_BYTES)
             if isinstance(decoded, Undecodable):
-                # RFC 9309 2.3.1.4: what cannot be read is not a permission
                 return Failed(
-                    kind=FailureKind.BAD_CODING, detail=decoded.reason, status=exchange.status, record=record
+                    kind=FailureKind.BAD_CODING, detail=decoded.reason, status=status, record=record
                 )
             body = decoded.body
-        return RobotsRead(status=exchange.status, body=body, size=len(exchange.body), record=record)
+        return RobotsRead(status=status, body=body, size=len(exchange.body), record=record)
 
     def _fetched(
         self, task: Task, exchange: Exchange, digest: bytes, record: RecordAt, copy: Copy | None

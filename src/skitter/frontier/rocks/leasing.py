@@ -201,24 +201,22 @@ def _take(turn: Turn, ident: bytes, host: HostRow, tier: int, most: int) -> list
     taken: list[tuple[Task, bytes]] = []
     rules = turn.book.rules(ident)
     lane = ident + bytes((tier + 1,))
-    low = None
     denied = 0
     for slot, key in turn.book.store.scan("queue", lane + host.lows[tier], ident + bytes((tier + 2,))):
         row = turn.url(key)
         if row is None or row.slot != slot:
             turn.delete("queue", slot)
             continue
+        if not taken:
+            host.lows[tier] = slot[9:]  # all before it are gone, so the next look starts here
         ruling = rules.decide(target_of(row.url))
-        if not ruling.allowed:
+        if ruling.allowed:
+            taken.append((_page_task(UrlKey(key), row), slot))
+        else:
             _deny(turn, UrlKey(key), row, host, tier, f"line {ruling.line}: {ruling.rule}")
             denied += 1
-        else:
-            low = low or slot[9:]
-            taken.append((_page_task(UrlKey(key), row), slot))
         if len(taken) >= most or denied >= _MOST_DENIED:
             break
-    if low is not None:
-        host.lows[tier] = low
     return taken
 
 
