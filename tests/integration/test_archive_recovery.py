@@ -8,6 +8,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 from collections import Counter
@@ -192,6 +193,34 @@ def test_kills_at_random_moments_leave_exactly_the_committed_records(tmp_path: P
     opened(folder, ledger).close()
     assert len(ledger.urls()) > 50
     assert_holds_exactly(folder, ledger.urls())
+
+
+def test_commits_lost_in_a_power_loss_take_their_records_along_even_from_finished_segments(
+    tmp_path: Path,
+) -> None:
+    """The log of commits is cut after each of its lines in turn, as if the disk had not kept the rest."""
+    whole = Ledger(tmp_path / "whole")
+    archive = opened(tmp_path / "archive", whole)
+    crawl(archive, whole, iter(range(12)))
+    archive.close()
+    lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    for kept in range(1, len(lines)):
+        folder = tmp_path / f"{kept}"
+        shutil.copytree(tmp_path / "archive", folder)
+        ledger = Ledger(tmp_path / f"ledger-{kept}")
+        (tmp_path / f"ledger-{kept}").write_bytes(b"".join(lines[:kept]))
+        opened(folder, ledger).close()
+        assert_holds_exactly(folder, ledger.urls())
+
+
+def test_segments_of_an_earlier_frontier_are_left_alone(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    archive = opened(tmp_path / "archive", ledger)
+    crawl(archive, ledger, iter(range(4)))
+    archive.close()
+    before = sorted(path.name for path in (tmp_path / "archive").iterdir())
+    opened(tmp_path / "archive", Ledger(tmp_path / "new")).close()
+    assert sorted(path.name for path in (tmp_path / "archive").iterdir()) == before
 
 
 def test_the_newest_segment_with_room_is_continued_and_the_others_are_finished(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import os
+import re
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +20,7 @@ from skitter.archive.surt import surt
 TEMPORARY = ".tmp"
 # Well below the usual limit of 1,024 open files, of which the crawl's sockets want most.
 _MERGE_WIDTH = 128
+_OFFSET = re.compile(rb'"offset": "(\d+)"')
 _json = msgspec.json.encode
 
 
@@ -53,6 +55,12 @@ def write_sorted(journal: Path, length: int, index: Path) -> None:
         lines = source.read(length).splitlines(keepends=True)
     lines.sort()
     _replace(index, lines)
+
+
+def write_journal(index: Path, length: int, journal: Path) -> None:
+    """The reverse of `write_sorted`: the lines of a segment's first `length` bytes, in the order of records."""
+    lines = ((int(_OFFSET.findall(line)[-1]), line) for line in index.read_bytes().splitlines(keepends=True))
+    _replace(journal, [line for offset, line in sorted(lines) if offset < length])
 
 
 def write_merged(indexes: list[Path], merged: Path) -> None:

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from skitter.archive.cdxj import TEMPORARY, write_sorted
+from skitter.archive.cdxj import TEMPORARY, write_journal, write_sorted
 from skitter.errors import ArchiveFailed, DiskFull
 from skitter.model import SegmentMark
 
@@ -156,6 +156,7 @@ def recover(folder: Path, marks: Iterable[SegmentMark], segment_size: int) -> Se
     for path in folder.glob(f"*{TEMPORARY}"):
         path.unlink()
     committed = {mark.segment: mark for mark in marks}
+    _take_names_back(folder, committed)
     growing = sorted((path.name.removesuffix(OPEN) for path in folder.glob(f"*{WARC}{OPEN}")), key=_serial)
     _refuse_missing(folder, committed, growing)
     segments = [_resumed(folder, committed[name]) for name in growing if name in committed]
@@ -178,6 +179,22 @@ def next_serial(folder: Path, marks: Iterable[SegmentMark]) -> int:
 def _serial(name: str) -> int:
     found = _SERIAL.search(name)
     return int(found[1]) if found else -1
+
+
+def _take_names_back(folder: Path, committed: dict[str, SegmentMark]) -> None:
+    """A power loss may cost the frontier its last commits; a segment that was finished on them grows again.
+
+    One that is newer than all the frontier knows of goes. Where it knows of none, somebody has begun a new
+    frontier beside an old archive: nothing is touched."""
+    for name, mark in committed.items():
+        files = SegmentFiles(folder, name)
+        if files.finished.exists() and files.finished.stat().st_size > mark.length:
+            write_journal(files.index, mark.length, files.journal)
+            os.rename(files.finished, files.growing)
+    newest = max(map(_serial, committed), default=None)
+    for finished in folder.glob(f"*{WARC}"):
+        if newest is not None and _serial(finished.name) > newest:
+            os.rename(finished, SegmentFiles(folder, finished.name).growing)
 
 
 def _resumed(folder: Path, mark: SegmentMark) -> Segment:
