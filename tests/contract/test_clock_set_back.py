@@ -1,11 +1,11 @@
-"""A system's clock that is set back between two runs neither stalls a crawl nor makes it rude."""
+"""A system's clock that is set between two runs neither stalls a crawl nor makes it rude."""
 
 from __future__ import annotations
 
 from skitter.model import FailureKind
 from skitter.settings import PolitenessSettings, RetrySettings, Settings
 from tests.contract.conftest import Start
-from tests.frontier_kit import OK, discovered, failed
+from tests.frontier_kit import OK, discovered, failed, seed
 
 A = "http://a.test"
 DAY = 86_400.0
@@ -47,3 +47,19 @@ def test_a_clock_that_is_right_changes_nothing(start: Start) -> None:
     driver.clock.advance(5)
     driver.reopen()
     assert driver.host(A).next_start == before
+
+
+def test_a_clock_that_is_set_ahead_does_not_shorten_the_rest_of_a_host(start: Start) -> None:
+    driver = start(SETTINGS)
+    driver.open_host(A + "/")
+    driver.settle(driver.outcome(driver.lease_one(), OK))
+    driver.admit(discovered(A + "/2"))
+    driver.clock.advance(DAY / 2)
+    driver.reopen()
+    assert driver.lease_one().not_before == driver.clock.now() + 10.0
+
+
+def test_a_crawl_that_begins_waits_for_nothing(start: Start) -> None:
+    driver = start(SETTINGS)
+    driver.admit(seed(A + "/"))
+    assert driver.lease_one().not_before == driver.clock.now()

@@ -90,7 +90,7 @@ class RecentKeys:
 
 
 class Book:
-    def __init__(self, store: Store, settings: Settings, memory: MemoryPlan) -> None:
+    def __init__(self, store: Store, settings: Settings, memory: MemoryPlan, now: float) -> None:
         self.store = store
         self.read_only = store.read_only
         self._product = settings.identity.product
@@ -107,6 +107,7 @@ class Book:
         self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
         self.due_low = b""
         self.tally = self._load_tally()
+        self._opened_at = now if self.tally.token or any(self.tally.urls.values()) else float("-inf")
         self.seen = SeenFilter(memory.seen_filter, empty=not any(self.tally.urls.values()))
 
     def _load_tally(self) -> Tally:
@@ -119,6 +120,11 @@ class Book:
     def earliest_start(self, host: HostRow) -> float:
         """When the host may be asked next. Derived, not stored: a changed delay counts at once."""
         return max(host.not_before, host.last_start + self.delay_of(host))
+
+    def rested_at(self, delay: float) -> float:
+        """When a host with that delay has rested since this process began. Stored times alone do not tell: the
+        clock may have been set ahead since, or a power loss have taken the last lease along."""
+        return self._opened_at + delay
 
     def turn(self, now: float) -> Turn:
         return Turn(self, now)

@@ -77,7 +77,7 @@ class RocksFrontier:
         self._clock = clock
         memory = MemoryPlan.of(settings.frontier)
         self._store = Store(folder, memory, read_only=read_only)
-        self._book = Book(self._store, settings, memory)
+        self._book = Book(self._store, settings, memory, clock.now())
         self._read_only = read_only
         self._filter_file = folder / "seen.filter"
         scope = Scope(settings.crawl, settings.fetch.max_redirects)

@@ -81,7 +81,7 @@ class Leasing:
             token=Token(lease.token),
             delay=delay,
             parallel=parallel,
-            not_before=max(turn.now, turn.book.earliest_start(host)),
+            not_before=max(turn.now, turn.book.earliest_start(host), turn.book.rested_at(delay)),
             deadline=lease.deadline,
             tasks=tuple(task for task, _ in tasks),
         )
