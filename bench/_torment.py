@@ -189,7 +189,7 @@ class Torment:
     def _damage(self) -> None:
         """One time in two; a torn log takes its last commit with it, as a power loss would."""
         frontier, archive = self._folder / "frontier", self._folder / "archive"
-        match self._choose.randrange(6):
+        match self._choose.randrange(5):
             case 0:
                 if (written := tear_store(frontier, self._choose)) is not None:
                     self._done.counts["logs torn"] += 1
