@@ -1,4 +1,4 @@
-"""Who gets how much: tier shares against their weights, and what one host with a million URLs costs the others."""
+"""Who gets how much: tier shares against their weights, and what a host with a million URLs costs the others."""
 
 from __future__ import annotations
 

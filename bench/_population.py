@@ -15,6 +15,7 @@ from skitter.urls.canonical import host_id, key_of
 # A host of rank k has a share of URLs that falls with k ** -0.8; its inverse is u ** 5.
 _SKEW = 5
 _OWN = 0.8
+_REPEATED = 0.75
 
 
 class Population:
@@ -37,13 +38,21 @@ class Population:
         """What a page brings later: `new` of `count` were never seen. A page's own host is named by its URL."""
         home = int(page[len("https://h") : page.index(".")])
         links = [
-            self._known(home if self._random.random() < _OWN else self._any_host(), key)
+            self._known(home, key) if self._random.random() < _OWN else self._foreign(home, key)
             for _ in range(count - new)
         ]
         links += [
             self._new(home if self._random.random() < _OWN else self._any_host(), key) for _ in range(new)
         ]
         return tuple(links)
+
+    def _foreign(self, home: int, parent: UrlKey) -> Discovered:
+        """Pages of one host mostly repeat the same few links to others; some are of this page alone."""
+        if self._random.random() >= _REPEATED:
+            return self._known(self._any_host(), parent)
+        share = (home * 8 + self._random.randrange(8)) * 2_654_435_761 % 2**32 / 2**32
+        host = int(self._hosts * share**_SKEW)
+        return self._discovered(host, 0, parent) if self._urls[host] else self._new(host, parent)
 
     def _any_host(self) -> int:
         return int(self._hosts * self._random.random() ** _SKEW)

@@ -43,7 +43,7 @@ class Reading(msgspec.Struct, kw_only=True):
     robots: int
     us_per_url: float = 0.0
     us_per_page: float = 0.0
-    us_per_robots: float = 0.0
+    us_per_task: float = 0.0
     wall: float
     rss: int
     disk: int
@@ -80,16 +80,28 @@ class Load:
                 mark = self._web.urls
                 reading_at = mark + every
 
-    async def crawl(self, pages: int, every: int) -> None:
-        """Until that many pages are settled; then the process dies."""
+    async def greet(self, every: int) -> None:
+        """Every host's robots.txt comes first; until pages are nine tenths of what is asked."""
         self._meter.read()
-        readings = Readings()
-        while self._pages < pages:
+        pages = robots = 0
+        while True:
             await self._second()
-            more, robots = self._pages - readings.pages, self._robots - readings.robots
-            # the first page ends the time of robots.txt, which every host of the load waits for first
-            if more >= every or robots >= 10 * every or 0 < more == self._pages < robots:
-                await self._read_crawl(readings)
+            asked, read = self._pages - pages, self._robots - robots
+            if asked + read >= every:
+                await self._say("robots", us_per_task=self._meter.read() * 1e6 / (asked + read))
+                pages, robots = self._pages, self._robots
+                if asked >= 9 * read:
+                    return
+
+    async def crawl(self, pages: int, every: int) -> None:
+        """That many pages more. The few robots.txt of hosts just found are part of what a page costs."""
+        self._meter.read()
+        mark, end = self._pages, self._pages + pages
+        while self._pages < end:
+            await self._second()
+            if self._pages - mark >= every:
+                await self._say("crawl", us_per_page=self._meter.read() * 1e6 / (self._pages - mark))
+                mark = self._pages
 
     async def _second(self) -> None:
         """One simulated second of a worker: what was answered is settled, ready hosts are leased."""
@@ -144,20 +156,8 @@ class Load:
             links=self._web.page_links(task.url, task.key, LINKS, NEW),
         )
 
-    async def _read_crawl(self, last: Readings) -> None:
-        spent = self._meter.read()
-        pages, robots = self._pages - last.pages, self._robots - last.robots
-        per_robots = spent * 1e6 / robots if robots > 20 * pages else last.us_per_robots
-        per_page = (spent * 1e6 - robots * per_robots) / pages if pages >= robots / 20 and pages else 0.0
-        await self._say(
-            "crawl" if per_page else "robots",
-            us_per_page=per_page,
-            us_per_robots=per_robots if robots else 0.0,
-        )
-        last.pages, last.robots, last.us_per_robots = self._pages, self._robots, per_robots
-
     async def _say(
-        self, phase: str, *, us_per_url: float = 0.0, us_per_page: float = 0.0, us_per_robots: float = 0.0
+        self, phase: str, *, us_per_url: float = 0.0, us_per_page: float = 0.0, us_per_task: float = 0.0
     ) -> None:
         with self._meter.aside():
             stats = await self._frontier.stats()
@@ -170,7 +170,7 @@ class Load:
                 robots=stats.robots_fetches,
                 us_per_url=us_per_url,
                 us_per_page=us_per_page,
-                us_per_robots=us_per_robots,
+                us_per_task=us_per_task,
                 wall=time.monotonic() - self._began,
                 rss=resident_bytes(),
                 disk=disk_bytes(self._folder),
@@ -183,17 +183,10 @@ class Load:
             print(msgspec.json.encode(reading).decode(), flush=True)
 
 
-class Readings:
-    """Where the last reading of a crawl stood."""
-
-    def __init__(self) -> None:
-        self.pages = self.robots = 0
-        self.us_per_robots = 0.0
-
-
 async def _run(folder: Path, urls: int, hosts: int, pages: int, seed: int) -> None:
     load = Load(folder, hosts, seed)
     await load.admit(urls, max(100_000, urls // 20))
+    await load.greet(max(5_000, hosts // 5))
     await load.crawl(pages, max(5_000, pages // 10))
 
 

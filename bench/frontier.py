@@ -3,9 +3,9 @@
     python -m bench.frontier --urls 20000000 --hosts 1000000
     python -m bench.frontier --fairness
 
-A child process admits that many URLs, leases and settles a long stretch of pages in simulated time, and kills itself
-with leases out. A fresh process opens what is left and asks for a lease. A curve, the targets and one JSON object as
-the last line; exit code 1 when a target is missed.
+A child process admits that many URLs, leases and settles a long stretch of pages in simulated time, and kills
+itself with leases out. A fresh process opens what is left and asks for a lease. A curve, the targets and one JSON
+object as the last line; exit code 1 when a target is missed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def load(folder: Path, options: argparse.Namespace) -> Iterator[Reading]:
 def _words(reading: Reading) -> str:
     costs = {
         "admit": f"{reading.us_per_url:.1f} us a URL",
-        "robots": f"{reading.us_per_robots:.0f} us a robots.txt",
+        "robots": f"{reading.us_per_task:.0f} us a task",
         "crawl": f"{reading.us_per_page:.0f} us a page",
     }
     return (
@@ -99,24 +99,23 @@ def targets(readings: list[Reading], reopened: float) -> list[Target]:
 
 
 def curve(readings: list[Reading]) -> str:
-    heading = [
+    heading: list[object] = [
         "phase",
         "URLs",
         "hosts",
+        "robots",
         "pages",
         "us a URL",
-        "us a robots.txt",
+        "us a task",
         "us a page",
-        "RSS MB",
-        "disk MB",
     ]
-    heading += ["filter MB", "trusted", "false positives"]
+    heading += ["RSS MB", "disk MB", "filter MB", "trusted", "false positives"]
     rows: list[list[object]] = [heading]
     for r in readings:
-        costs = [round(cost, 1) if cost else "" for cost in (r.us_per_url, r.us_per_robots, r.us_per_page)]
+        costs = [round(cost, 1) if cost else "" for cost in (r.us_per_url, r.us_per_task, r.us_per_page)]
         sizes = [r.rss // MB, r.disk // MB, r.filter_bytes // MB]
         trust = [f"{r.filter_trusted:.0%}", f"{r.false_positives:.2%}"]
-        rows.append([r.phase, r.urls, r.hosts, r.pages, *costs, *sizes, *trust])
+        rows.append([r.phase, r.urls, r.hosts, r.robots, r.pages, *costs, *sizes, *trust])
     return table(rows)
 
 
@@ -126,12 +125,9 @@ def run(options: argparse.Namespace, folder: Path) -> int:
     judged = targets(readings, reopened)
     print(curve(readings))
     print()
-    print(
-        table(
-            [["target", "measured", "limit", ""]]
-            + [[t.words, round(t.value, 2), t.limit, "PASS" if t.met else "FAIL"] for t in judged]
-        )
-    )
+    rows: list[list[object]] = [["target", "measured", "limit", ""]]
+    rows += [[t.words, round(t.value, 2), t.limit, "PASS" if t.met else "FAIL"] for t in judged]
+    print(table(rows))
     last_line(
         {
             "bench": "frontier",

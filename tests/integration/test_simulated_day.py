@@ -1,7 +1,7 @@
-"""A crawl of 24 hours in simulated time: a real frontier, a polite worker, and a web that is a table of characters.
+"""A crawl of 24 hours in simulated time: a real frontier, a polite worker, and a web that is a table.
 
-Good, slow, failing, throttling and dead hosts are crawled side by side. At the end every URL stands where `explain`
-can say why, and each host was asked at exactly the times its behaviour calls for.
+Good, slow, failing, throttling and dead hosts are crawled side by side. At the end every URL stands where
+`explain` can say why, and each host was asked at exactly the times its behaviour calls for.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import heapq
 import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
