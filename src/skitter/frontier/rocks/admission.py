@@ -30,9 +30,10 @@ class Admission:
         # where a seed redirects to stands for the seed, whatever was said of that URL as a link before
         seed = found.via is Via.SEED or (found.via is Via.REDIRECT and found.depth == 0)
         # most links of a page repeat what the last pages linked: 0.1 us here against 3.5 us for a store read
-        if not seed and found.key in turn.book.recent and not self._is_news(turn, found):
+        recent = found.key in turn.book.recent
+        if recent and not seed and not self._is_news(turn, found):
             return KNOWN
-        row = turn.known_url(found.key)
+        row = turn.url(found.key) if recent else turn.known_url(found.key)
         if seed:
             self._drop_anchors(turn, found.url)
         if row is not None and not (seed and row.state == UrlState.REFUSED):

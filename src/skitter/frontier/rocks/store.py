@@ -30,6 +30,8 @@ _LARGEST_MEMTABLE = 16 << 20
 # One SST per open file; more would only cost descriptors that connections need.
 _OPEN_FILES = 512
 _LOG_FILES = 3
+# The others are only walked through: a filter on their keys would take up the block cache for nothing.
+_LOOKED_UP = frozenset(("urls", "hosts", "leases", "robots", "copies", "anchors", "meta"))
 
 
 class Batch:
@@ -54,8 +56,10 @@ class Store:
         access = AccessType.secondary(self._scratch.name) if self._scratch else AccessType.read_write()
         cache = Cache(memory.block_cache)
         try:
-            tables = {name: _options(cache, memory.memtables) for name in TABLES}
-            self._db = Rdict(str(folder), _options(cache, memory.memtables), tables, access)
+            tables = {
+                name: _options(cache, memory.memtables, looked_up=name in _LOOKED_UP) for name in TABLES
+            }
+            self._db = Rdict(str(folder), _options(cache, memory.memtables, looked_up=False), tables, access)
         except Exception as error:
             raise _translated(error, folder) from error
         self._folder = folder
@@ -103,7 +107,7 @@ class Store:
                 self._scratch.cleanup()
 
 
-def _options(cache: Cache, memtables: int) -> Options:
+def _options(cache: Cache, memtables: int, *, looked_up: bool) -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
@@ -118,7 +122,8 @@ def _options(cache: Cache, memtables: int) -> Options:
     options.add_compact_on_deletion_collector_factory(1024, 512, 0.5)
     table = BlockBasedOptions()
     table.set_block_cache(cache)
-    table.set_bloom_filter(10, False)
+    if looked_up:
+        table.set_bloom_filter(10, False)
     table.set_cache_index_and_filter_blocks(True)
     table.set_pin_l0_filter_and_index_blocks_in_cache(True)
     options.set_block_based_table_factory(table)

@@ -1,0 +1,170 @@
+"""Does the frontier cost the same with twenty million URLs as with a hundred thousand?
+
+    python -m bench.frontier --urls 20000000 --hosts 1000000
+    python -m bench.frontier --fairness
+
+A child process admits that many URLs, leases and settles a long stretch of pages in simulated time, and kills
+itself with leases out. A fresh process opens what is left and asks for a lease. A curve, the targets and one JSON
+object as the last line; exit code 1 when a target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from bench._fairness import fairness
+from bench._report import last_line, progress, table
+from bench._stretch import SETTINGS, Reading
+from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.testing.clock import FakeClock
+
+MB = 1_000_000
+GROWTH = 1.5
+MOST_RSS = 1_000 * MB
+REOPENED = 5.0
+PER_PAGE = 120.0
+
+
+class Target(msgspec.Struct, frozen=True):
+    words: str
+    value: float
+    limit: float
+
+    @property
+    def met(self) -> bool:
+        return self.value <= self.limit
+
+
+def load(folder: Path, options: argparse.Namespace) -> Iterator[Reading]:
+    """The child's readings, until it is dead."""
+    numbers = (options.urls, options.hosts, options.pages, options.seed)
+    command = [sys.executable, "-m", "bench._stretch", str(folder), *map(str, numbers)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            reading = msgspec.json.decode(line, type=Reading)
+            progress(_words(reading))
+            yield reading
+    if child.returncode != -9:
+        raise SystemExit(f"the load ended by itself, with {child.returncode}")
+
+
+def _words(reading: Reading) -> str:
+    costs = {
+        "admit": f"{reading.us_per_url:.1f} us a URL",
+        "robots": f"{reading.us_per_task:.0f} us a task",
+        "crawl": f"{reading.us_per_page:.0f} us a page",
+    }
+    return (
+        f"{reading.wall:6.0f} s  {reading.urls:>11,} URLs {reading.hosts:>9,} hosts  {costs[reading.phase]},"
+        f" {reading.rss // MB} MB, {reading.disk // MB} MB on disk"
+    )
+
+
+def reopen(folder: Path, now: float) -> float:
+    """Seconds of a fresh process, imports and all, until its first lease is granted."""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-m", "bench.frontier", "--reopen", str(folder), str(now)], check=True)
+    return time.monotonic() - began
+
+
+async def lease_one(folder: Path, now: float) -> int:
+    clock = FakeClock(now)
+    frontier = RocksFrontier(folder, SETTINGS, clock)
+    return 0 if await frontier.lease("bench", 1, 60.0) else 1
+
+
+def targets(readings: list[Reading], reopened: float) -> list[Target]:
+    admitting = [reading for reading in readings if reading.phase == "admit"]
+    crawling = [reading for reading in readings if reading.phase == "crawl"]
+    growth = admitting[-1].us_per_url / admitting[0].us_per_url
+    return [
+        Target("CPU of a new URL at the end, times that of the first 100,000", growth, GROWTH),
+        Target("largest resident size, MB", max(r.rss for r in readings) / MB, MOST_RSS / MB),
+        Target("seconds from kill -9 to the first lease", reopened, REOPENED),
+        Target(
+            "us of lease and settle, links included, a page at the end", crawling[-1].us_per_page, PER_PAGE
+        ),
+        Target("politeness violations", readings[-1].violations, 0),
+    ]
+
+
+def curve(readings: list[Reading]) -> str:
+    heading: list[object] = [
+        "phase",
+        "URLs",
+        "hosts",
+        "robots",
+        "pages",
+        "us a URL",
+        "us a task",
+        "us a page",
+    ]
+    heading += ["RSS MB", "disk MB", "filter MB", "trusted", "false positives"]
+    rows: list[list[object]] = [heading]
+    for r in readings:
+        costs = [round(cost, 1) if cost else "" for cost in (r.us_per_url, r.us_per_task, r.us_per_page)]
+        sizes = [r.rss // MB, r.disk // MB, r.filter_bytes // MB]
+        trust = [f"{r.filter_trusted:.0%}", f"{r.false_positives:.2%}"]
+        rows.append([r.phase, r.urls, r.hosts, r.robots, r.pages, *costs, *sizes, *trust])
+    return table(rows)
+
+
+def run(options: argparse.Namespace, folder: Path) -> int:
+    readings = list(load(folder / "frontier", options))
+    reopened = reopen(folder / "frontier", readings[-1].now)
+    judged = targets(readings, reopened)
+    print(curve(readings))
+    print()
+    rows: list[list[object]] = [["target", "measured", "limit", ""]]
+    rows += [[t.words, round(t.value, 2), t.limit, "PASS" if t.met else "FAIL"] for t in judged]
+    print(table(rows))
+    last_line(
+        {
+            "bench": "frontier",
+            "urls": readings[-1].urls,
+            "hosts": readings[-1].hosts,
+            "pages": readings[-1].pages,
+            "reopen_seconds": round(reopened, 2),
+            "targets": {t.words: [round(t.value, 2), t.limit, t.met] for t in judged},
+            "curve": [msgspec.to_builtins(reading) for reading in readings],
+        }
+    )
+    return 0 if all(target.met for target in judged) else 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.frontier", description=__doc__.splitlines()[0])
+    parser.add_argument("--urls", type=int, default=20_000_000)
+    parser.add_argument("--hosts", type=int, default=1_000_000)
+    parser.add_argument("--pages", type=int, default=300_000, help="settled in the stretch, 20 links each")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--fairness", action="store_true", help="only: tier shares, and one host with a million URLs"
+    )
+    parser.add_argument("--queued", type=int, default=1_000_000, help="URLs of the large host of --fairness")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the frontier in this new folder")
+    parser.add_argument("--reopen", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.reopen:
+        return asyncio.run(lease_one(Path(options.reopen[0]), float(options.reopen[1])))
+    if options.fairness:
+        return fairness(options.queued)
+    if options.keep:
+        options.keep.mkdir(parents=True)
+        return run(options, options.keep)
+    with tempfile.TemporaryDirectory(prefix="skitter-frontier-") as folder:
+        return run(options, Path(folder))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
