@@ -28,7 +28,7 @@ INTERRUPTED, OUR_FAULT = 130, 1
 # Spread over what the web will see; the rest belongs to the last run.
 LAST_ACT = 0.85
 EARLIEST, LATEST = 0.05, 1.5
-DRAIN = 0.6
+DRAIN = 0.3
 JUMPS, FARTHEST = 0.25, 1800.0
 # The last run's clock is ahead of every other: an appointment made by a clock that was ahead comes due.
 AHEAD = 60.0

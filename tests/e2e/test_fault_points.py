@@ -1,0 +1,71 @@
+"""A crawl that dies at any named moment around its commits and appends, and is run again, ends as an undisturbed
+one would: by the web's request log, the frontier's ledger and the archive."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from bench._crawls import start, web_crawl, write_quick_settings
+from bench._verdict import verdict
+
+from skitter.faultpoints import ENVIRONMENT, Point
+from skitter.testing.features import FEATURE_SHARES, ROBOTS_SHARES, Feature, RobotsKind
+from skitter.testing.plan import WebPlan
+from skitter.testing.web import SyntheticWeb
+
+DELAY = 0.05
+DEADLINE = 30.0
+COUNTS = (1, 2, 15)
+# Without what only takes time: pages that fail five times, hosts that never yield their robots.txt.
+PLAN = WebPlan(
+    hosts=10,
+    pages=4,
+    crawl_delay=0.1,
+    flaky_failures=1,
+    features={feature: share for feature, share in FEATURE_SHARES.items() if feature is not Feature.BROKEN},
+    robots={kind: share for kind, share in ROBOTS_SHARES.items() if kind is not RobotsKind.UNAVAILABLE},
+)
+
+
+class Trial:
+    """One web and one folder. Segments are small, so that several are finished on the way."""
+
+    def __init__(self, folder: Path, web: SyntheticWeb) -> None:
+        self._web = web
+        self._folder = folder
+        self._deaths: list[float] = []
+        write_quick_settings(folder / "quick.toml", delay=DELAY, segment_size=30_000)
+
+    def dies_at(self, point: Point, count: int) -> None:
+        assert self._run({ENVIRONMENT: f"{point}:{count}"}) == -signal.SIGKILL
+        self._deaths.append(time.time())
+
+    def completes(self) -> None:
+        assert self._run({}) == 0
+        self._web.stop()
+        crawl, log = self._folder / "crawl", self._folder / "requests.jsonl"
+        result = verdict(crawl, log, PLAN, DELAY, self._deaths)
+        assert result.faults == {}
+        assert len(list((crawl / "archive").glob("*.warc.gz"))) > 2
+
+    def _run(self, environ: Mapping[str, str]) -> int:
+        command = web_crawl(self._web, self._folder / "crawl", self._folder / "quick.toml")
+        with (self._folder / "output").open("ab") as output, start(command, output, environ) as child:
+            try:
+                return child.wait(DEADLINE)
+            finally:
+                child.kill()
+
+
+@pytest.mark.parametrize("point", list(Point))
+def test_deaths_at_any_point_cost_nothing_but_effort(tmp_path: Path, point: Point) -> None:
+    """The first time it is reached, the second, and one when the crawl is well under way."""
+    with SyntheticWeb(PLAN, log=tmp_path / "requests.jsonl", latency=(0.0, 0.02)) as web:
+        trial = Trial(tmp_path, web)
+        for count in COUNTS:
+            trial.dies_at(point, count)
+        trial.completes()
