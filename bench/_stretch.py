@@ -40,7 +40,7 @@ LINKS, NEW = 20, 2
 # As many as a settle brings: twenty pages at a time.
 _SETTLED = 20
 _ADMITTED = _SETTLED * LINKS
-# Asking for a thread's CPU time can take a millisecond on a virtual machine: it is asked for rarely.
+# A busy machine likes to put a process aside when it asks for its CPU time: it is asked for rarely.
 _MADE_AT_ONCE = 25
 _LEASED = 128
 _LEASE = 60.0
@@ -56,6 +56,7 @@ class Reading(msgspec.Struct, kw_only=True):
     us_per_url: float = 0.0
     us_per_page: float = 0.0
     us_per_task: float = 0.0
+    pace: float
     wall: float
     rss: int
     disk: int
@@ -98,7 +99,6 @@ class Load:
 
     async def greet(self, every: int) -> None:
         """Every host's robots.txt comes first; until pages are nine tenths of what is asked."""
-        self._meter.read()
         pages = robots = 0
         while True:
             await self._second()
@@ -111,7 +111,6 @@ class Load:
 
     async def crawl(self, pages: int, every: int) -> None:
         """That many pages more. The few robots.txt of hosts just found are part of what a page costs."""
-        self._meter.read()
         mark, end = self._pages, self._pages + pages
         while self._pages < end:
             await self._second()
@@ -187,6 +186,7 @@ class Load:
                 us_per_url=us_per_url,
                 us_per_page=us_per_page,
                 us_per_task=us_per_task,
+                pace=self._meter.pace,
                 wall=time.monotonic() - self._began,
                 rss=resident_bytes(),
                 disk=disk_bytes(self._folder),
