@@ -6,7 +6,7 @@ Called for seeds and, inside the turn that settles a page, for the links the pag
 from __future__ import annotations
 
 from skitter.frontier.rocks.book import Book, Turn
-from skitter.frontier.rocks.rows import UrlRow
+from skitter.frontier.rocks.rows import HostRow, UrlRow
 from skitter.model import Discovered, Refusal, UrlState, Verdict, VerdictKind, Via
 from skitter.schedule.priority import Prioritizer
 from skitter.settings import PolitenessSettings
@@ -62,10 +62,11 @@ class Admission:
         )
         turn.book.recent.add(found.key)
         turn.book.seen.add(found.key)
-        refused = self.judge(turn, found)
+        ident, known_host = turn.look(found.host)
+        refused = self._judge(turn, found, known_host)
         if refused is not None:
             return self._refuse(turn, found, row, refused)
-        ident, host = turn.host(found.host)
+        host = turn.take(ident, known_host, found.host)
         host.admitted += 1
         turn.enqueue(found.key, row, ident, host)
         return ADDED
@@ -93,7 +94,9 @@ class Admission:
         turn.reprioritise(found.key, row, max(row.priority, urgency))
 
     def judge(self, turn: Turn, found: Discovered) -> Refused | None:
-        host = turn.peek(found.host)
+        return self._judge(turn, found, turn.look(found.host)[1])
+
+    def _judge(self, turn: Turn, found: Discovered, host: HostRow | None) -> Refused | None:
         policy = host.policy if host is not None else None
         if policy is not None and policy.blocked:
             return Refusal.BLOCKED, f"the operator blocked {found.host}"

@@ -228,18 +228,21 @@ class Turn:
 
     def host(self, host: Host) -> tuple[bytes, HostRow]:
         """The row of a host, made if it is new; it is written when the turn is committed."""
+        ident, row = self.look(host)
+        return ident, self.take(ident, row, host)
+
+    def look(self, host: Host) -> tuple[bytes, HostRow | None]:
+        """The row of a host if it has one, for looking only."""
         ident = host_id(host)
-        row = self._touched.get(ident) or self.book.host(ident)
+        return ident, self._touched.get(ident) or self.book.host(ident)
+
+    def take(self, ident: bytes, row: HostRow | None, host: Host) -> HostRow:
+        """What `look` found, to be changed: a new host costs one read of the store, not two."""
         if row is None:
             row = self.book.new_host(ident, host)
             self.tally.hosts[row.standing] = self.tally.hosts.get(row.standing, 0) + 1
         self._touched[ident] = row
-        return ident, row
-
-    def peek(self, host: Host) -> HostRow | None:
-        """The row of a host if it has one, for looking only."""
-        ident = host_id(host)
-        return self._touched.get(ident) or self.book.host(ident)
+        return row
 
     def touch(self, ident: bytes) -> HostRow | None:
         row = self._touched.get(ident) or self.book.host(ident)

@@ -30,13 +30,14 @@ _ERROR_RATE = 0.002
 # A layer that cannot be followed by another is filled beyond its capacity: 8 % false positives at twice, 30 % at
 # three times, each of them a read, where giving up would make every new key one.
 _OVERFULL = 3
+# The key is its own hash: made a number once, and not by each layer that is asked.
 _bits = partial(int.from_bytes, byteorder="big", signed=True)
 
 
 class _Layer:
     def __init__(self, number: int) -> None:
         self.capacity = _FIRST_LAYER * _GROWTH**number
-        self.bloom = Bloom(self.capacity, _ERROR_RATE, _bits)
+        self.bloom = Bloom(self.capacity, _ERROR_RATE, int)
         self.count = 0
         self.last = False
 
@@ -67,8 +68,9 @@ class SeenFilter:
         if not self._trusted[part]:
             return False
         self.asked += 1
+        bits = _bits(key)
         for layer in reversed(self._layers[part]):
-            if key in layer.bloom:
+            if bits in layer.bloom:
                 self.maybes += 1
                 return False
         return True
@@ -88,7 +90,7 @@ class SeenFilter:
             if not self._grow(part):
                 return
             top = layers[-1]
-        top.bloom.add(key)
+        top.bloom.add(_bits(key))
         top.count += 1
 
     def _grow(self, part: int) -> bool:
@@ -172,7 +174,7 @@ class SeenFilter:
 def _restored(number: int, count: int, bits: bytes) -> _Layer | None:
     """None when the layer was sized by another rule, in an earlier version."""
     layer = _Layer(number)
-    bloom = Bloom.load_bytes(bits, _bits)
+    bloom = Bloom.load_bytes(bits, int)
     if bloom.size_in_bits != layer.bloom.size_in_bits:
         return None
     layer.bloom, layer.count = bloom, count
