@@ -27,16 +27,48 @@ def test_a_host_asked_in_what_is_now_the_future_rests_for_its_delay_and_no_longe
     driver.lease_one()
 
 
-def test_a_retry_far_in_the_future_is_brought_within_the_longest_wait(start: Start) -> None:
+def test_a_retry_waits_as_long_as_it_would_have(start: Start) -> None:
     driver = start(SETTINGS)
     driver.open_host(A + "/")
     lease = driver.lease_one()
     driver.settle(driver.outcome(lease, failed(FailureKind.PROTOCOL)))
+    driver.clock.advance(20)
+    driver.admit(discovered(A + "/2"))
     driver.clock.set_back(365 * DAY)
     driver.reopen()
+    driver.clock.advance(39)
     assert driver.promote() == 0
-    driver.clock.advance(DAY + 1)
+    driver.clock.advance(2)
     assert driver.promote() == 1
+
+
+def test_a_backed_off_host_waits_as_long_as_it_would_have(start: Start) -> None:
+    driver = start(SETTINGS)
+    driver.open_host(A + "/")
+    driver.admit(discovered(A + "/2"))
+    driver.settle(driver.outcome(driver.lease_one(), failed(FailureKind.CONNECT_REFUSED)))
+    driver.clock.set_back(1_000.0)
+    driver.reopen()
+    driver.clock.advance(58)
+    assert driver.lease() == []
+    driver.clock.advance(3)
+    assert driver.lease_one().deadline > driver.clock.now()
+
+
+def test_times_told_outside_are_the_clocks_after_it_was_set_back(start: Start) -> None:
+    driver = start(SETTINGS)
+    driver.open_host(A + "/")
+    driver.admit(discovered(A + "/2"))
+    driver.clock.set_back(1_000.0)
+    driver.reopen()
+    driver.clock.advance(30)
+    lease = driver.lease_one()
+    now = driver.clock.now()
+    assert now <= lease.not_before <= now + 11
+    assert lease.deadline - now < 100
+    driver.settle(driver.outcome(lease, OK))
+    assert abs(driver.explain(A + "/").fetches[0].at - now) < 20
+    assert abs(driver.host(A).next_start - now) < 30
 
 
 def test_a_clock_that_is_right_changes_nothing(start: Start) -> None:

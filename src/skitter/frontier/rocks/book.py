@@ -107,7 +107,10 @@ class Book:
         self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
         self.due_low = b""
         self.tally = self._load_tally()
-        self._opened_at = now if self.tally.token or any(self.tally.urls.values()) else float("-inf")
+        # A clock that was set back since the last commit is caught up with: appointments keep their distance.
+        self.skew = max(self.tally.skew, self.tally.now - now)
+        known = self.tally.token or any(self.tally.urls.values())
+        self._opened_at = now + self.skew if known else float("-inf")
         self.seen = SeenFilter(memory.seen_filter, empty=not any(self.tally.urls.values()))
 
     def _load_tally(self) -> Tally:
@@ -127,7 +130,11 @@ class Book:
         return self._opened_at + delay
 
     def turn(self, now: float) -> Turn:
-        return Turn(self, now)
+        """`now` is the clock's; everything inside a turn is in the frontier's own time."""
+        return Turn(self, now + self.skew)
+
+    def by_the_clock(self, at: float) -> float:
+        return at - self.skew
 
     def forget(self) -> None:
         """Drop every cached row; the disk is the truth."""
@@ -203,7 +210,6 @@ class Turn:
         self._urls: dict[bytes, UrlRow] = {}
         self._touched: dict[bytes, HostRow] = {}
         self._changed = False
-        self.stamps_time = True
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
         self._changed = True
@@ -356,8 +362,8 @@ class Turn:
             for ident, row in self._touched.items():
                 self._follow(ident, row)
                 self.put("hosts", ident, encode(row))
-            if self.stamps_time:
-                self.tally.now = self.now
+            self.tally.now = max(self.tally.now, self.now)
+            self.tally.skew = self.book.skew
             self.put("meta", _TALLY, encode(self.tally))
             self.book.store.write(self._batch)
         except BaseException:

@@ -30,7 +30,7 @@ from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.leasing import Leasing
 from skitter.frontier.rocks.memory import MemoryPlan
-from skitter.frontier.rocks.returning import promote, rein_in, rein_in_due, requeue_dead, revive
+from skitter.frontier.rocks.returning import promote, requeue_dead, revive
 from skitter.frontier.rocks.rows import HostRow
 from skitter.frontier.rocks.settling import Settling
 from skitter.frontier.rocks.store import Store
@@ -56,8 +56,6 @@ _FILTER = b"filter"
 _END = b"\xff" * 17
 # 2 us a key: 20 ms on each promote, which a worker calls once a second.
 _RELEARN = 10_000
-# A clock that is back by less costs its hosts no more than that wait.
-_CLOCK_SLACK = 1.0
 _encode = msgspec.msgpack.encode
 _decode_copy = msgspec.msgpack.Decoder(Copy).decode
 _decode_mark = msgspec.msgpack.Decoder(SegmentMark).decode
@@ -86,27 +84,7 @@ class RocksFrontier:
         self._settling = Settling(settings, self._admission)
         self._views = Views(self._book, self._admission, settings)
         if not read_only:
-            self._longest_wait = max(
-                settings.retry.quarantine, *settings.retry.backoff, settings.politeness.robots_ttl
-            )
-            self._notice_the_time()
             self._begin()
-
-    def _notice_the_time(self) -> None:
-        """The system's clock may have been set back since the last commit: then stored times mean too much.
-        The time of that commit stays on record until all are put right, so a kill in between repeats it."""
-        if self._book.tally.now - self._clock.now() < _CLOCK_SLACK:
-            return
-        start: bytes | None = b""
-        while start is not None:
-            with self._book.turn(self._clock.now()) as turn:
-                turn.stamps_time = False
-                start = rein_in(turn, start, self._longest_wait)
-        moved = 1
-        while moved:
-            with self._book.turn(self._clock.now()) as turn:
-                turn.stamps_time = False
-                moved = rein_in_due(turn, self._longest_wait)
 
     def _begin(self) -> None:
         """Orphaned leases end. The filter saved by a clean close is taken over, and its stamp removed at once:

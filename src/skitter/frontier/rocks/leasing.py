@@ -65,7 +65,8 @@ class Leasing:
         self, turn: Turn, ident: bytes, host: HostRow, tier: int, worker: str, duration: float, room: int
     ) -> HostLease | None:
         turn.touch(ident)
-        delay = turn.book.delay_of(host)
+        book, by_the_clock = turn.book, turn.book.by_the_clock
+        delay = book.delay_of(host)
         parallel = host.policy.parallel if host.policy and host.policy.parallel else 1
         turn.tally.token += 1
         lease = LeaseRow(
@@ -81,8 +82,8 @@ class Leasing:
             token=Token(lease.token),
             delay=delay,
             parallel=parallel,
-            not_before=max(turn.now, turn.book.earliest_start(host), turn.book.rested_at(delay)),
-            deadline=lease.deadline,
+            not_before=by_the_clock(max(turn.now, book.earliest_start(host), book.rested_at(delay))),
+            deadline=by_the_clock(lease.deadline),
             tasks=tuple(task for task, _ in tasks),
         )
 
@@ -130,7 +131,7 @@ class Leasing:
         turn.delete("timers", micros(lease.deadline) + ident)
         lease.deadline = turn.now + duration
         turn.put("timers", micros(lease.deadline) + ident, b"")
-        return lease.deadline
+        return turn.book.by_the_clock(lease.deadline)
 
     def expire(self, turn: Turn, *, all_of_them: bool) -> int:
         """Leases past their deadline end; all of them when their workers are known to be dead. A worker may

@@ -73,44 +73,6 @@ def _rejudge_host(turn: Turn, ident: bytes, start: bytes) -> tuple[int, bytes | 
     return moved, None
 
 
-def rein_in(turn: Turn, start: bytes, longest_wait: float) -> bytes | None:
-    """After the system's clock was set back: appointments of some hosts that lie further ahead than any wait
-    could be are brought near. Nothing is made earlier than it could be by right: a request that seems to lie in
-    the future counts as sent now. Where to go on, None when all hosts are done."""
-    now = turn.now
-    for seen, (ident, _) in enumerate(turn.book.store.scan("hosts", start, _END)):
-        if seen >= _MOST:
-            return ident
-        host = turn.touch(ident)
-        if host is None:
-            continue
-        host.last_start = min(host.last_start, now)
-        host.last_sent = min(host.last_sent, now)
-        host.last_ended = min(host.last_ended, now)
-        host.not_before = min(host.not_before, now + longest_wait)
-        host.robots_until = min(host.robots_until, now + longest_wait)
-    return None
-
-
-def rein_in_due(turn: Turn, longest_wait: float) -> int:
-    """The same for URLs that wait for a retry."""
-    latest = turn.now + longest_wait
-    moved = 0
-    for entry, _ in turn.book.store.scan("due", micros(latest) + _END, b"\xff" * 25):
-        if moved >= _MOST:
-            break
-        moved += 1
-        turn.delete("due", entry)
-        key = UrlKey(entry[8:])
-        row = turn.url(key)
-        if row is not None and row.state == UrlState.FAILED and micros(row.due) == entry[:8]:
-            row.due = latest
-            turn.put_url(key, row)
-            turn.put("due", micros(latest) + key, b"")
-    turn.book.due_low = b""
-    return moved
-
-
 def requeue_dead(turn: Turn, start: bytes, host: Host | None) -> tuple[int, bytes | None]:
     """Dead letters from `start` on (of one host, if given) go back; where to go on, None when all are done."""
     prefix = host_id(host) if host else b""

@@ -154,7 +154,8 @@ class Errand(msgspec.Struct, array_like=True):
 
 
 class Tally(msgspec.Struct):
-    """Running totals, committed with every change; `now` is when that was."""
+    """Running totals, committed with every change. `now` is when that was by the frontier's own time, which is
+    the clock's plus `skew` and never goes back."""
 
     seq: int = 0
     token: int = 0
@@ -175,6 +176,7 @@ class Tally(msgspec.Struct):
     tightest: Gap | None = None
     tightest_host: str = ""
     now: float = 0.0
+    skew: float = 0.0
 
 
 encode = msgspec.msgpack.Encoder().encode

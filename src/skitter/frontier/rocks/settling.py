@@ -8,6 +8,8 @@ everything else that is stale changes nothing.
 
 from __future__ import annotations
 
+import msgspec
+
 from skitter.frontier.base import Settled, Settlement
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Turn
@@ -59,6 +61,13 @@ class Settling:
         self._admission = admission
 
     def settle(self, turn: Turn, outcome: Outcome) -> Settlement:
+        if skew := turn.book.skew:
+            outcome = msgspec.structs.replace(
+                outcome, sent_at=outcome.sent_at + skew, ended_at=outcome.ended_at + skew
+            )
+        return self._settle(turn, outcome)
+
+    def _settle(self, turn: Turn, outcome: Outcome) -> Settlement:
         ident = host_id(outcome.host)
         host = turn.touch(ident)
         if host is None:
@@ -138,7 +147,7 @@ class Settling:
     ) -> Settlement:
         turn.dequeue(row)
         self._enter_in_ledger(turn, host, outcome)
-        row.fetched_at = outcome.ended_at
+        row.fetched_at = turn.book.by_the_clock(outcome.ended_at)
         links: tuple[Discovered, ...] = ()
         result = outcome.result
         match result:
@@ -233,7 +242,7 @@ class Settling:
             _place(result.record),
             detail,
         )
-        turn.put("ledger", outcome.key + micros(outcome.sent_at), encode(row))
+        turn.put("ledger", outcome.key + micros(turn.book.by_the_clock(outcome.sent_at)), encode(row))
         tally = turn.tally
         tally.fetches += 1
         tally.received += size

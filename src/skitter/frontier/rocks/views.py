@@ -57,7 +57,7 @@ class Views:
         changed = book.store.scan("meta", REJUDGE, REJUDGE + b"\xff" * 9)
         hosts = [book.host(key[len(REJUDGE) :]) for key, _ in itertools.islice(changed, 1)]
         firsts += [book.earliest_start(host) for host in hosts if host is not None]
-        return min(firsts, default=None)
+        return book.by_the_clock(min(firsts)) if firsts else None
 
     def stats(self) -> Stats:
         tally = self._book.tally
@@ -118,7 +118,7 @@ class Views:
             delay_why=self._delay_why(row),
             robots=_robots_words(row),
             failures_in_a_row=row.failures,
-            next_start=self._book.earliest_start(row),
+            next_start=self._book.by_the_clock(self._book.earliest_start(row)),
             response_ms=row.response_time * 1000,
             address=row.address,
             policy=row.policy,
@@ -193,12 +193,15 @@ class Views:
 
     def _waits(self, row: UrlRow, state: UrlState, host: HostRow | None) -> tuple[str, float | None]:
         if state is UrlState.FAILED:
-            return f"for its retry after {row.failure} (attempt {row.attempts})", row.due
+            return f"for its retry after {row.failure} (attempt {row.attempts})", self._book.by_the_clock(
+                row.due
+            )
         if state is not UrlState.QUEUED or host is None:
             return "", None
         before = self._before(row)
         place = f"{before:,} URLs of {host.host} go first" if before else f"next of {host.host}"
-        return f"{place}; {self._host_words(host)}", self._book.earliest_start(host)
+        next_at = self._book.by_the_clock(self._book.earliest_start(host))
+        return f"{place}; {self._host_words(host)}", next_at
 
     def _before(self, row: UrlRow) -> int:
         ident = row.slot[:8]
