@@ -93,6 +93,7 @@ def account(
     archive: Sequence[Record],
     due: Due,
     kills: Sequence[float] = (),
+    pauses: Sequence[tuple[float, float]] = (),
 ) -> Account:
     fetches = named(known.fetches, archive)
     result = Account(requests=len(requests), settled=len(fetches), archived=len(archive))
@@ -100,7 +101,7 @@ def account(
     _ledger_and_archive(result, fetches, archive)
     _log_and_archive(result, requests, archive)
     lost = _log_and_ledger(result, requests, fetches)
-    _explain_lost(result, lost, kills)
+    _explain_lost(result, lost, kills, pauses)
     _settled_and_due(result, fetches, due)
     left = (url for url, state in known.states.items() if state in ("queued", "failed", "in_progress"))
     result.blame("left undone", (url for url in left if _host(url) not in due.withheld))
@@ -162,11 +163,15 @@ def _log_and_ledger(result: Account, requests: Iterable[Request], fetches: Itera
     return [row for rows in asked.values() for row in rows]
 
 
-def _explain_lost(result: Account, lost: Iterable[Request], kills: Sequence[float]) -> None:
+def _explain_lost(
+    result: Account, lost: Iterable[Request], kills: Sequence[float], pauses: Sequence[tuple[float, float]]
+) -> None:
     per_kill = Counter[float]()
+    moments = sorted(kills)
     for row in lost:
-        kill = next((at for at in sorted(kills) if at > row.start - CLOCKS), None)
-        if kill is None or (row.end is not None and kill - row.end > UNSETTLED):
+        kill = next((at for at in moments if at > row.start - CLOCKS), None)
+        waited = 0.0 if kill is None or row.end is None else _running(row.end, kill, pauses)
+        if kill is None or waited > UNSETTLED:
             times = f"{row.start:.3f} to {row.end}, status {row.status}"
             result.blame("repeated without a kill", [f"{_url(row)} {times}"])
             continue
@@ -175,9 +180,15 @@ def _explain_lost(result: Account, lost: Iterable[Request], kills: Sequence[floa
             result.lost_in_flight += 1
         else:
             result.lost_unsettled += 1
-            result.oldest_lost = max(result.oldest_lost, kill - row.end)
+            result.oldest_lost = max(result.oldest_lost, waited)
     result.most_lost = max(per_kill.values(), default=0)
     result.blame("too much lost in one kill", (str(n) for n in per_kill.values() if n > MOST_LOST))
+
+
+def _running(since: float, until: float, pauses: Sequence[tuple[float, float]]) -> float:
+    """Seconds between two moments in which the crawl was not stopped, and so could have settled."""
+    stopped = (min(until, end) - max(since, begin) for begin, end in pauses)
+    return until - since - sum(seconds for seconds in stopped if seconds > 0)
 
 
 def _settled_and_due(result: Account, fetches: Iterable[Fetch], due: Due) -> None:

@@ -56,6 +56,7 @@ class Torments(msgspec.Struct, kw_only=True):
     a write-ahead log had been written last whose tail was torn off then."""
 
     deaths: list[float] = msgspec.field(default_factory=list)
+    pauses: list[tuple[float, float]] = msgspec.field(default_factory=list)
     runs: list[Run] = msgspec.field(default_factory=list)
     counts: Counter[str] = msgspec.field(default_factory=Counter)
     faults: list[str] = msgspec.field(default_factory=list)
@@ -161,9 +162,11 @@ class Torment:
 
     def _pause(self) -> None:
         assert self._child is not None
+        began = time.time()
         self._child.send_signal(signal.SIGSTOP)
         time.sleep(self._lease * self._choose.uniform(*PAUSE))  # the pause itself is what is tried
         self._child.send_signal(signal.SIGCONT)
+        self._done.pauses.append((began, time.time()))
         self._done.counts[Act.PAUSE] += 1
 
     def _fill(self) -> None:

@@ -24,9 +24,10 @@ def verdict(
     kills: Sequence[float] = (),
     admits: Callable[[str], bool] | None = None,
     runs: Sequence[Run] = (),
+    pauses: Sequence[tuple[float, float]] = (),
 ) -> Account:
     """`kills` are the times at which a crawl was stopped at once; `admits` is what its scope let in; `runs` says
-    how far the clocks of its processes were off, if they were."""
+    how far the clocks of its processes were off, `pauses` when it was stopped."""
     requests = read_log(log)
     archive = folder / "archive"
     due = due_of(plan, attempts=ATTEMPTS, robots_attempts=ROBOTS_ATTEMPTS, admits=admits)
@@ -35,7 +36,7 @@ def verdict(
     if runs:
         fetches = by_real_time(named(kept.fetches, found), requests, runs)
         kept = kept._replace(fetches=fetches)
-    result = account(requests, kept, found, due, kills)
+    result = account(requests, kept, found, due, kills, pauses)
     result.blame("archive", archive_faults(archive, found))
     for kind, line in breaches(requests, plan, delay):
         result.blame(kind, [line])

@@ -48,7 +48,9 @@ def run(options: argparse.Namespace, folder: Path) -> int:
             torment = Torment(command, place / "crawl", LogSize(log), expected, choose, options.lease, disk)
             done = torment.run(acts, output)
         progress("reading the log, the ledger and the archive")
-        result = verdict(place / "crawl", log, plan, options.delay, done.deaths, runs=done.runs)
+        result = verdict(
+            place / "crawl", log, plan, options.delay, done.deaths, runs=done.runs, pauses=done.pauses
+        )
     withheld = sum(plan.robots_kind(host) is RobotsKind.UNAVAILABLE for host in range(plan.hosts))
     result.blame("exit code", done.faults)
     if done.code != (3 if withheld else 0):

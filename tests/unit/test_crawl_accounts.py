@@ -44,11 +44,12 @@ class Crawl:
         self.records = [record(PAGE, 0), record(OTHER, 10)]
         self.states = {PAGE: "completed", OTHER: "completed"}
         self.kills: list[float] = []
+        self.pauses: list[tuple[float, float]] = []
 
     def faults(self) -> set[str]:
         due = Due(pages={PAGE: 1, OTHER: 1}, robots={}, least={}, withheld=set())
         known = Known(self.fetches, self.states, [])
-        self.result = account(self.requests, known, self.records, due, self.kills)
+        self.result = account(self.requests, known, self.records, due, self.kills, self.pauses)
         return set(self.result.faults)
 
 
@@ -123,3 +124,12 @@ def test_a_request_in_flight_at_a_kill_is_lost_to_it(crawl: Crawl) -> None:
     crawl.kills = [0.505]
     assert crawl.faults() == set()
     assert crawl.result.lost_in_flight == 1
+
+
+def test_a_crawl_that_was_stopped_is_not_blamed_for_what_it_could_not_settle(crawl: Crawl) -> None:
+    crawl.requests = [request(PAGE, 1), request(OTHER, 2), request(PAGE, 9)]
+    crawl.fetches[0] = fetch(PAGE, 9.001, 0)
+    crawl.kills = [5.0]
+    crawl.pauses = [(1.5, 4.5)]
+    assert crawl.faults() == set()
+    assert crawl.result.lost_unsettled == 1

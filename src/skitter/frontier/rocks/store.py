@@ -26,6 +26,7 @@ from skitter.errors import DiskFull, FolderInUse, SkitterError, StoreFailed
 from skitter.faultpoints import Point, reach
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.rows import TABLES
+from skitter.frontier.rocks.tail import is_readable, mend
 
 _LARGEST_MEMTABLE = 16 << 20
 # One SST per open file; more would only cost descriptors that connections need.
@@ -52,6 +53,7 @@ class Batch:
 class Store:
     def __init__(self, folder: Path, memory: MemoryPlan, *, read_only: bool = False) -> None:
         """`read_only` follows a crawl that another process may be writing, as of now."""
+        _look_at_tail(folder, read_only)
         self.read_only = read_only
         self._scratch = tempfile.TemporaryDirectory(prefix="skitter-") if read_only else None
         access = AccessType.secondary(self._scratch.name) if self._scratch else AccessType.read_write()
@@ -106,6 +108,18 @@ class Store:
         finally:
             if self._scratch:
                 self._scratch.cleanup()
+
+
+def _look_at_tail(folder: Path, read_only: bool) -> None:
+    try:
+        readable = is_readable(folder) if read_only else mend(folder)
+    except OSError as error:
+        raise _translated(error, folder) from error
+    if not readable:
+        raise StoreFailed(
+            f"the frontier in {folder} ends in bytes that are not its own (power loss?): go on with the crawl, "
+            f"which takes them away"
+        )
 
 
 def _options(cache: Cache, memtables: int, *, looked_up: bool) -> Options:

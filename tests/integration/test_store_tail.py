@@ -1,0 +1,78 @@
+"""A write-ahead log with garbage at its end: the store opens, at once, with all that was committed."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from skitter.errors import StoreFailed
+from skitter.frontier.rocks.memory import MemoryPlan
+from skitter.frontier.rocks.store import Store
+from skitter.frontier.rocks.tail import unreadable_from
+from skitter.settings import FrontierSettings
+
+MEMORY = MemoryPlan.of(FrontierSettings())
+WRITE_AND_DIE = """
+import os, sys
+from pathlib import Path
+from skitter.frontier.rocks.memory import MemoryPlan
+from skitter.frontier.rocks.store import Batch, Store
+from skitter.settings import FrontierSettings
+store = Store(Path(sys.argv[1]), MemoryPlan.of(FrontierSettings()))
+for number in range(300):
+    batch = Batch(store)
+    batch.put("meta", b"%03d" % number, os.urandom(number * 10))
+    store.write(batch)
+os._exit(0)
+"""
+OPEN_AND_COUNT = """
+import sys
+from pathlib import Path
+from skitter.frontier.rocks.memory import MemoryPlan
+from skitter.frontier.rocks.store import Store
+from skitter.settings import FrontierSettings
+store = Store(Path(sys.argv[1]), MemoryPlan.of(FrontierSettings()))
+print(len(list(store.scan("meta", b"", bytes([255])))))
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """The log of a store whose process died."""
+    subprocess.run([sys.executable, "-c", WRITE_AND_DIE, str(tmp_path)], check=True)
+    return max(tmp_path.glob("*.log"))
+
+
+# The kinds of a recycled log's records, one that RocksDB knows, and one that nobody does.
+@pytest.mark.parametrize("kind", [1, 5, 6, 7, 8, 11, 200])
+def test_garbage_behind_the_last_record_neither_hangs_the_store_nor_costs_a_record(
+    log: Path, kind: int
+) -> None:
+    garbage = bytearray(random.Random(kind).randbytes(100))
+    garbage[6] = kind
+    with log.open("ab") as file:
+        file.write(garbage)
+    # A process of its own: what is tried is a loop in native code that no signal of Python's ends.
+    command = [sys.executable, "-c", OPEN_AND_COUNT, str(log.parent)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
+    assert done.stdout == "300\n"
+
+
+def test_looking_on_never_mends(log: Path) -> None:
+    with log.open("ab") as file:
+        file.write(b"\0\0\0\0\x10\0\x05garbage")
+    before = log.read_bytes()
+    with pytest.raises(StoreFailed, match="go on with the crawl"):
+        Store(log.parent, MEMORY, read_only=True)
+    assert log.read_bytes() == before
+
+
+def test_a_sound_log_has_no_such_end_wherever_it_is_cut(log: Path) -> None:
+    whole = log.read_bytes()
+    for length in range(0, len(whole), 997):
+        log.write_bytes(whole[:length])
+        assert unreadable_from(log) is None
