@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,17 +114,31 @@ def test_a_link_is_one_level_below_its_page() -> None:
     assert (found.depth, found.via, found.parent) == (2, Via.LINK, PAGE)
 
 
-def test_the_memory_holds_two_generations_at_most() -> None:
+def remembered(reader: LinkReader) -> int:
+    return sum(len(known) for known in [*reader._young.values(), *reader._old.values()])
+
+
+@pytest.mark.parametrize("folders", [1, 7, 5_000])
+def test_the_memory_holds_two_generations_at_most(folders: int) -> None:
     reader = LinkReader()
     limit = links_module._GENERATION
-    for start in range(0, 3 * limit, 1000):
-        read(reader, "http://h.org/", [f"p{number}" for number in range(start, start + 1000)])
-        assert len(reader._young) + len(reader._old) <= 2 * limit
+    for start in range(0, 3 * limit, 100):
+        base = f"http://h.org/{start // 100 % folders}/"
+        read(reader, base, [f"p{number}" for number in range(start, start + 100)])
+        assert remembered(reader) <= 2 * limit
 
 
-def test_what_is_in_use_stays_remembered() -> None:
+def test_what_is_in_use_stays_remembered_while_other_folders_pass() -> None:
     reader = LinkReader()
-    for number in range(3 * links_module._GENERATION):
+    for number in range(links_module._GENERATION):
+        read(reader, "http://h.org/in-use/", ["home"])
+        read(reader, f"http://h.org/{number}/", [f"p{number}", "q"])
+    assert "home" in (reader._young | reader._old)["http://h.org/in-use/"]
+    assert "http://h.org/0/" not in reader._young | reader._old
+
+
+def test_one_endless_folder_is_forgotten_and_begun_again() -> None:
+    reader = LinkReader()
+    for number in range(2 * links_module._GENERATION):
         read(reader, "http://h.org/", ["home", f"p{number}"])
-    assert ("http://h.org/", "home") in reader._young | reader._old
-    assert ("http://h.org/", "p0") not in reader._young | reader._old
+    assert remembered(reader) <= links_module._GENERATION

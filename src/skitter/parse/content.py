@@ -26,6 +26,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     product: str = "skitter"
     max_links: int = 10_000
     with_text: bool = False
+    with_anchors: bool = True
 
 
 class PageContent(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ Nothing here may cost more than linear time on a hostile tree.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 import ada_url
@@ -47,7 +47,7 @@ class HtmlReader:
             media_type=source.media_type,
             base=base,
             title=_title(document),
-            links=_links(document, refresh, source.max_links, charset),
+            links=_links(document, refresh, source, charset),
             canonical=_resolved(base, _canonical(document), charset),
             language=_language(document),
             directives=_directives(document, source),
@@ -140,12 +140,13 @@ def _tokens(rel: str | None) -> list[str]:
     return rel.lower().split() if rel else []
 
 
-def _links(document: Document, refresh: str, limit: int, charset: str) -> tuple[Link, ...]:
+def _links(document: Document, refresh: str, source: Source, charset: str) -> tuple[Link, ...]:
     """Distinct hrefs, at most `limit`: of head links, then anchors, areas, frames and the refresh, each in
     the page's order. The first text is kept; an occurrence that may be followed wins over a nofollow."""
     found: dict[str, Link] = {}
+    limit = source.max_links
     _add_head_links(document, found, limit)
-    _add_anchors(document, found, limit)
+    _add_anchors(document, found, limit, _anchor_text if source.with_anchors else _no_text)
     for tag, attribute in (("area", "href"), ("iframe", "src"), ("frame", "src")):
         for element in document.find_all(tag):
             if href := clean_href(element.attr(attribute) or ""):
@@ -170,7 +171,9 @@ def _add_head_links(document: Document, found: dict[str, Link], limit: int) -> N
             _add(found, Link(href, "", " ".join(rel), "link"), limit)
 
 
-def _add_anchors(document: Document, found: dict[str, Link], limit: int) -> None:
+def _add_anchors(
+    document: Document, found: dict[str, Link], limit: int, text_of: Callable[[Element], str]
+) -> None:
     """Most anchors repeat an href or jump within the page: `settled` lets those pass for 0.2 us each."""
     settled: set[str | None] = {""}
     for element in document.iter_elements("a"):
@@ -196,7 +199,7 @@ def _add_anchors(document: Document, found: dict[str, Link], limit: int) -> None
             if found[href].rel:
                 _add(found, Link(href, "", rel, "a"), limit)
         elif len(found) < limit:
-            found[href] = Link(href, _anchor_text(element), rel, "a")
+            found[href] = Link(href, text_of(element), rel, "a")
         else:
             return
 
@@ -212,6 +215,10 @@ def _add(found: dict[str, Link], link: Link, limit: int) -> None:
 
 def _is_nofollow(rel: str) -> bool:
     return "nofollow" in rel.split()
+
+
+def _no_text(element: Element) -> str:
+    return ""
 
 
 def _anchor_text(element: Element) -> str:

@@ -20,40 +20,54 @@ _WEB = ("http://", "https://")
 _OF_DOCUMENT = re.compile(r"[\0-\x20]*(?:[a-zA-Z\t\n\r]+:)?[\0-\x20]*(?:[?#]|\Z)")
 
 
+_UNSEEN = ("", UrlKey(b""), Host(""))
+
+
 class LinkReader:
+    """Two generations of folders, as in any cheap approximation of an LRU: a folder that is used moves to the
+    young one. At most twice `_GENERATION` hrefs are remembered, and half of one for a single folder."""
+
     def __init__(self) -> None:
-        # Two generations, as in any cheap approximation of an LRU: what is used moves to the young one.
-        self._young: dict[tuple[str, str], Resolved | None] = {}
-        self._old: dict[tuple[str, str], Resolved | None] = {}
+        self._young: dict[str, dict[str, Resolved | None]] = {}
+        self._old: dict[str, dict[str, Resolved | None]] = {}
+        self._size = 0
 
     def discover(
         self, page: UrlKey, url: str, depth: int, base: str, links: Iterable[Link]
     ) -> tuple[Discovered, ...]:
         """What the page `url` at `depth` points at, each URL once, itself and nofollow links left out."""
-        folder = _folder(base)
+        known = self._of_folder(_folder(base))
         found: dict[str, Discovered] = {}
         for link in links:
-            if "nofollow" in link.rel:
+            if link.rel and "nofollow" in link.rel:
                 continue
-            resolved = self._resolve(base, folder, link.href)
+            resolved = known.get(link.href, _UNSEEN)
+            if resolved is _UNSEEN:
+                resolved = self._learn(known, base, link.href)
             if resolved is None or resolved[0] in found or resolved[0] == url:
                 continue
             target, key, host = resolved
             found[target] = Discovered(url=target, key=key, host=host, depth=depth + 1, parent=page)
         return tuple(found.values())
 
-    def _resolve(self, base: str, folder: str, href: str) -> Resolved | None:
-        place = (folder, href)
-        try:
-            return self._young[place]
-        except KeyError:
-            pass
-        if _OF_DOCUMENT.match(href):
-            return _resolved(href, base)
-        resolved = self._old[place] if place in self._old else _resolved(href, base)
-        self._young[place] = resolved
-        if len(self._young) >= _GENERATION:
-            self._old, self._young = self._young, {}
+    def _of_folder(self, folder: str) -> dict[str, Resolved | None]:
+        known = self._young.get(folder)
+        if known is None:
+            known = self._old.pop(folder, {})
+            if self._size + len(known) >= _GENERATION:
+                self._old, self._young, self._size = self._young, {}, 0
+            self._young[folder] = known
+            self._size += len(known) + 1
+        if len(known) >= _GENERATION // 2:
+            self._size -= len(known)
+            known.clear()
+        return known
+
+    def _learn(self, known: dict[str, Resolved | None], base: str, href: str) -> Resolved | None:
+        resolved = _resolved(href, base)
+        if not _OF_DOCUMENT.match(href):
+            known[href] = resolved
+            self._size += 1
         return resolved
 
 

@@ -200,6 +200,7 @@ class Step:
             content_type=content_type,
             robots_tags=tuple(value for name, value in exchange.headers if name == "x-robots-tag"),
             product=self._settings.identity.product,
+            with_anchors=False,
         )
         links = () if page.directives.nofollow else page.links
         found = self._links.discover(task.key, task.url, task.depth, page.base, links)
