@@ -25,7 +25,7 @@ _UNSEEN = ("", UrlKey(b""), Host(""))
 
 class LinkReader:
     """Two generations of folders, as in any cheap approximation of an LRU: a folder that is used moves to the
-    young one. At most twice `_GENERATION` hrefs are remembered, and half of one for a single folder."""
+    young one. About twice `_GENERATION` hrefs are remembered at most, and half of one for a single folder."""
 
     def __init__(self) -> None:
         self._young: dict[str, dict[str, Resolved | None]] = {}
@@ -51,12 +51,11 @@ class LinkReader:
         return tuple(found.values())
 
     def _of_folder(self, folder: str) -> dict[str, Resolved | None]:
+        if self._size >= _GENERATION:
+            self._old, self._young, self._size = self._young, {}, 0
         known = self._young.get(folder)
         if known is None:
-            known = self._old.pop(folder, {})
-            if self._size + len(known) >= _GENERATION:
-                self._old, self._young, self._size = self._young, {}, 0
-            self._young[folder] = known
+            known = self._young[folder] = self._old.pop(folder, {})
             self._size += len(known) + 1
         if len(known) >= _GENERATION // 2:
             self._size -= len(known)
