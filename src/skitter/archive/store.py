@@ -137,9 +137,12 @@ class Archive:
 
     def sync_later(self) -> Callable[[], None]:
         """What `sync` would do now, to be run in another thread while this one goes on appending."""
-        descriptors = [os.dup(fd) for segment in self._segments() for fd in segment.descriptors()]
+        try:
+            descriptors = [os.dup(fd) for segment in self._segments() for fd in segment.descriptors()]
+        except OSError as error:
+            raise fault(self._folder, error) from error
         begun, self._begun_since_sync = self._begun_since_sync, False
-        return partial(_sync_all, descriptors, self._folder if begun else None)
+        return partial(_sync_all, descriptors, self._folder, begun)
 
     def close(self) -> None:
         """Finish what was committed, cut off what was not, merge the index.
@@ -236,14 +239,14 @@ class Archive:
             sync_folder(self._folder)
 
 
-def _sync_all(descriptors: list[int], folder: Path | None) -> None:
+def _sync_all(descriptors: list[int], folder: Path, begun: bool) -> None:
     try:
         for fd in descriptors:
             os.fsync(fd)
-        if folder is not None:
+        if begun:
             sync_folder(folder)
     except OSError as error:
-        raise fault(folder or Path(), error) from error
+        raise fault(folder, error) from error
     finally:
         for fd in descriptors:
             os.close(fd)

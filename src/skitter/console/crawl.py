@@ -94,17 +94,17 @@ def _first_fault(error: BaseException) -> BaseException:
 
 
 async def _admit(crawl: Crawl, seeds: Sequence[Discovered], display: Display) -> None:
-    added = 0
+    known = 0
     for start in range(0, len(seeds), _SEED_BATCH):
         verdicts = await crawl.frontier.admit(seeds[start : start + _SEED_BATCH])
-        added += sum(verdict.kind is VerdictKind.ADDED for verdict in verdicts)
+        known += sum(verdict.kind is VerdictKind.KNOWN for verdict in verdicts)
         for seed, verdict in zip(seeds[start : start + _SEED_BATCH], verdicts, strict=True):
             if verdict.kind is VerdictKind.REFUSED:
                 display.note(f"seed refused: {seed.url} ({verdict.reason}: {verdict.rule})")
         if len(seeds) > _SEED_BATCH:
             display.note(f"{min(start + _SEED_BATCH, len(seeds)):,} of {len(seeds):,} seeds read")
-    if len(seeds) > added:
-        display.note(f"{len(seeds) - added:,} of {len(seeds):,} seeds were known already")
+    if known:
+        display.note(f"{known:,} of {len(seeds):,} seeds were known already")
 
 
 async def _run(crawl: Crawl, display: Display) -> Ended:

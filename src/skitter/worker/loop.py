@@ -28,7 +28,7 @@ from skitter.telemetry import Ended
 from skitter.worker.report import Report
 from skitter.worker.step import Step
 
-# Outcomes wait at most this long for company; the price of a kill is a refetch of what waited.
+# Outcomes wait about this long for company; the price of a kill is a refetch of what waited.
 _PULSE = 0.05
 _SHORTEST_PULSE = 0.005
 _HOUSEKEEPING = 1.0
@@ -141,6 +141,7 @@ class Loop:
         if self._syncing is None or self._syncing.done():
             self._synced_at = now
             self._syncing = asyncio.get_running_loop().create_task(self._sync())
+            self._syncing.add_done_callback(self._note_fault)
 
     async def _sync(self) -> None:
         # The archive first: a mark must not outlive the bytes it promises.
@@ -223,8 +224,11 @@ class Loop:
         if self._by_host.get(host) is task:
             del self._by_host[host]
         self._wake.set()
+        self._note_fault(task)
+
+    def _note_fault(self, task: asyncio.Task[None]) -> None:
+        """Our own fault (disk full, a disk that cannot be synced, a bug): the loop stops at the next pulse."""
         if not task.cancelled() and (error := task.exception()) is not None:
-            # our own fault (disk full, a bug): the loop stops with it at the next pulse
             self._fault = self._fault or error
 
     async def _serve(self, lease: HostLease, before: asyncio.Task[None] | None) -> None:
