@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 from pathlib import Path
 
 import pytest
 
-from skitter.archive import store
 from skitter.errors import ArchiveFailed
 from skitter.folder import CrawlFolder
 from skitter.seeds import read_seeds
@@ -34,7 +34,7 @@ def test_a_disk_that_cannot_be_synced_stops_the_crawl(
             await parts.frontier.admit(read_seeds([url], []))
             # only while it runs: finishing a segment syncs too, and must be able to
             with monkeypatch.context() as patched:
-                patched.setattr(store.os, "fsync", fails)
+                patched.setattr(os, "fsync", fails)
                 await parts.loop.run()
 
     # the host fails for ever, so the loop would wait for its retry and not end by itself

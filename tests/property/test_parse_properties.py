@@ -4,7 +4,7 @@ import gzip
 import random
 import zlib
 
-import brotlicffi  # type: ignore[import-untyped]
+import brotlicffi
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

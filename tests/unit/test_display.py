@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from skitter.console.display import JsonDisplay, Lines, PlainDisplay, Timetable, choose_display
 from skitter.console.live import LiveDisplay, Terminal, render
-from skitter.console.summary import HEADLINES, Ended, Summary, render_summary
+from skitter.console.summary import HEADLINES, Summary, render_summary
 from skitter.console.wording import TimeLeft, amounts, plain, rate, size, span
-from skitter.telemetry import Phase, Snapshot
+from skitter.telemetry import Ended, Phase, Snapshot
 
 BUSY = Snapshot(
     at=1_000_000.0,
