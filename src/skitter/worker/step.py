@@ -58,9 +58,17 @@ class Step:
         # Bodies archived since the last commit: the frontier cannot know them yet.
         self._fresh_copies: dict[bytes, Copy] = {}
 
+    def prepare(self, lease: HostLease) -> None:
+        """The lease will be served soon: what can be found out without asking the host, is."""
+        self._fetcher.prepare(lease.tasks[0].url)
+
     async def run(self, lease: HostLease, task: Task) -> tuple[Outcome, Exchange | None]:
         answer = await self._fetcher.fetch(
-            task.url, etag=task.etag, last_modified=task.last_modified, wanted=_wanted_for(task)
+            task.url,
+            etag=task.etag,
+            last_modified=task.last_modified,
+            verify_tls=lease.verify_tls,
+            wanted=_wanted_for(task),
         )
         if isinstance(answer, Failed):
             now = self._clock.now()

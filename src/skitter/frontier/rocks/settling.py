@@ -221,7 +221,7 @@ class Settling:
                 turn.tally.refusals[result.kind] = turn.tally.refusals.get(result.kind, 0) + 1
             return
         row.state = UrlState.FAILED
-        wait = max(wait_after(row.attempts, self._retry.backoff), _asked_wait(result))
+        wait = max(wait_after(result.kind, row.attempts, self._retry.backoff), _asked_wait(result))
         row.due = outcome.ended_at + wait
         turn.put("due", micros(row.due) + outcome.key, b"")
         turn.book.due_low = min(turn.book.due_low, micros(row.due) + outcome.key)
@@ -265,7 +265,7 @@ class Settling:
 
     def _back_off(self, host: HostRow, result: Failed, ended_at: float) -> None:
         host.failures += 1
-        wait = wait_after(host.failures, self._retry.backoff)
+        wait = wait_after(result.kind, host.failures, self._retry.backoff)
         if host.failures >= self._retry.quarantine_after:
             wait = self._retry.quarantine
         if result.kind is FailureKind.THROTTLED:
@@ -317,6 +317,12 @@ class Settling:
                 concerned.robots_elsewhere = True
                 errand = Errand(behalf=concerned.host, url=result.target.url, hops=hops + 1)
                 turn.send_errand(errand, result.target.host)
+            case Failed(kind=FailureKind.ADDRESS_REFUSED) if concerned is host:
+                # No wait would help its pages either: they are refused in turn, without a request.
+                self._blame(turn, host, result, outcome.ended_at)
+                host.address_refused = result.detail or "not a public address"
+                host.refused_at = turn.now
+                host.robots_until = turn.now + self._robots_ttl
             case Failed():
                 # RFC 9309 2.3.1.4: unreachable means disallowed, so whatever failed, the host has to wait
                 self._blame(turn, host, result, outcome.ended_at)
@@ -329,6 +335,7 @@ class Settling:
         ident, _ = turn.host(Host(host.host))
         before = turn.book.store.get("robots", ident) or b""
         rules = turn.book.learn_rules(ident, body)
+        host.address_refused = ""
         host.robots_status = status
         host.robots_at = turn.now
         host.robots_until = turn.now + self._robots_ttl
