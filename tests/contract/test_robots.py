@@ -111,7 +111,10 @@ def test_a_robots_txt_that_leads_to_a_refused_address_counts_as_unreachable(driv
     driver.clock.advance(2)
     lease = robots_lease(driver)
     assert (lease.host, lease.tasks[0].url) == (A, A + "/robots.txt")
-    assert driver.explain(A + "/").state == "queued"
+    driver.release(lease)
+    explained = driver.explain(A + "/")
+    assert explained.state == "queued"
+    assert "its robots.txt is at http://127.0.0.1: address_refused: as the test says" in explained.waits
 
 
 def test_robots_txt_is_read_again_after_a_day(driver: Driver) -> None:

@@ -328,6 +328,8 @@ class Settling:
                 self._blame(turn, host, result, outcome.ended_at)
                 if concerned is not host or not RULES[result.kind].blames_host:
                     self._back_off(concerned, result, outcome.ended_at)
+                if concerned is not host:
+                    concerned.last_failure = f"its robots.txt is at {host.host}: {host.last_failure}"
             case _:
                 raise TypeError(f"a robots task cannot be settled with {type(result).__name__}")
 
