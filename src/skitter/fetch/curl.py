@@ -100,25 +100,18 @@ class Fetcher:
         match = _SPLIT.match(url)
         if match is None:
             return Failed(kind=FailureKind.BAD_REDIRECT, detail="not a URL that can be dialled")
-        scheme, name, port, target = match.groups()
         begun = self._clock.now()
-        answer = await self._resolver.resolve(name, int(port) if port else _DEFAULT_PORTS[scheme])
+        answer = await self._resolver.resolve(match[2], int(match[3] or _DEFAULT_PORTS[match[1]]))
         if not isinstance(answer, Answer):
             return Failed(kind=answer.kind, detail=answer.detail)
         addresses, refusal = self._allowed(answer)
         if not addresses:
             return Failed(kind=FailureKind.ADDRESS_REFUSED, detail=refusal)
-        headers = _conditions(etag, last_modified)
-        request = Request(
-            url,
-            url[: match.start(4)],
-            self._request_block(name, port, target, headers),
-            headers,
-            wanted,
-            scheme == "https",
-            self._settings.verify_tls if verify_tls is None else verify_tls,
-            max(0.0, self._clock.now() - begun) * 1000,
-        )
+        verify = self._settings.verify_tls if verify_tls is None else verify_tls
+        dns_ms = max(0.0, self._clock.now() - begun) * 1000
+        request = self._request(match, _conditions(etag, last_modified), wanted, verify, dns_ms)
+        if len(addresses) == 1:
+            return await self._transfer(request, addresses[0], answer.port, self._settings.connect_timeout)
         return await self._ask_in_turn(request, addresses, answer.port)
 
     def prepare(self, url: str) -> None:
@@ -141,6 +134,20 @@ class Fetcher:
         reasons = {address: self._guard.refusal(address) for address in answer.addresses}
         allowed = [address for address, reason in reasons.items() if reason is None]
         return allowed, "; ".join(reason for reason in reasons.values() if reason)
+
+    def _request(
+        self,
+        match: re.Match[str],
+        headers: list[bytes],
+        wanted: Callable[[int, str], bool],
+        verify: bool,
+        dns_ms: float,
+    ) -> Request:
+        scheme, name, port, target = match.groups()
+        block = self._request_block(name, port, target, headers)
+        origin = match.string[: match.start(4)]
+        # not by keyword: 0.14 us instead of 0.3
+        return Request(match.string, origin, block, headers, wanted, scheme == "https", verify, dns_ms)
 
     def _request_block(self, name: str, port: str | None, target: str, headers: list[bytes]) -> bytes:
         """The request as libcurl writes it for HTTP/1.1; a test compares it with what a server received."""
@@ -210,7 +217,7 @@ class Fetcher:
         since, first_byte_ms, total_ms = since_sent(curl)
         reused = curl.getinfo(pycurl.NUM_CONNECTS) == 0
         connect_ms, tls_ms = (0.0, 0.0) if reused else connecting(curl, request.secure)
-        tls = self._agreed(transfer, request)
+        tls = self._agreed(transfer, request) if request.secure else _IN_CLEAR
         return Exchange(
             url=request.url,
             request=request.block,
@@ -234,8 +241,6 @@ class Fetcher:
         )
 
     def _agreed(self, transfer: Transfer, request: Request) -> Tls:
-        if not request.secure:
-            return _IN_CLEAR
         connection = transfer.curl.getinfo(pycurl.CONN_ID)
         return self._handshakes.agreed(request.origin, connection, transfer.tls)
 

@@ -26,8 +26,6 @@ class Dialling:
 
     def plan(self, addresses: Sequence[str]) -> list[tuple[str, float]]:
         """Addresses to dial in turn, with the seconds for each; together no more than the time to connect."""
-        if len(addresses) == 1:
-            return [(addresses[0], self._timeout)]
         order = sorted(_families_in_turn(addresses), key=self._unreached_lately)[:MOST_DIALLED]
         return [(address, self._timeout / len(order)) for address in order]
 

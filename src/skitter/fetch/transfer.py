@@ -127,7 +127,8 @@ class Transfer:
 
     def http_version(self) -> str:
         """As the status line says: `1.0`, `1.1`, `2`; libcurl writes one for HTTP/2, which has none itself."""
-        return self.lines[0].partition(b" ")[0][5:].decode("latin-1")
+        line = self.lines[0]
+        return "1.1" if line.startswith(b"HTTP/1.1 ") else line.partition(b" ")[0][5:].decode("latin-1")
 
     def _is_wanted(self) -> bool:
         content_type = next((v for k, v in self.headers() if k == "content-type"), "")
