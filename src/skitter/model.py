@@ -248,7 +248,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     address: str = ""
 
 
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+class Exchange(msgspec.Struct, frozen=True):
     """One request and its response as they crossed the wire: what the fetcher returns, what is archived.
 
     `request` is the request's header block. `head` is the response's status line and headers, byte for byte,

@@ -218,15 +218,16 @@ class Fetcher:
         reused = curl.getinfo(pycurl.NUM_CONNECTS) == 0
         connect_ms, tls_ms = (0.0, 0.0) if reused else connecting(curl, request.secure)
         tls = self._agreed(transfer, request) if request.secure else _IN_CLEAR
+        # Beyond 15 keywords a call takes 1.7 us instead of 0.3; so the first fields go by their place.
         return Exchange(
-            url=request.url,
-            request=request.block,
-            head=b"".join(transfer.lines),
-            status=status,
-            headers=transfer.headers(),
-            body=b"".join(transfer.chunks),
-            truncated=transfer.truncated,
-            address=address,
+            request.url,
+            request.block,
+            b"".join(transfer.lines),
+            status,
+            transfer.headers(),
+            b"".join(transfer.chunks),
+            transfer.truncated,
+            address,
             http_version=transfer.http_version(),
             tls_version=tls.version,
             tls_cipher=tls.cipher,

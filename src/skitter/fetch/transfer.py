@@ -52,7 +52,6 @@ class Transfer:
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if limits.verify_tls else 0)
         curl.setopt(pycurl.HEADERFUNCTION, self.on_header)
         curl.setopt(pycurl.WRITEFUNCTION, self.on_body)
-        curl.setopt(pycurl.DEBUGFUNCTION, self._on_debug)
 
     def dial(self, url: str, headers: list[bytes], address: str, port: int, patience: float) -> None:
         curl = self.curl
@@ -71,8 +70,16 @@ class Transfer:
             self.curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
             self.curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
         if listen != self._listens:
-            self._listens = listen
-            self.curl.setopt(pycurl.VERBOSE, int(listen))
+            self._listen(listen)
+
+    def _listen(self, listen: bool) -> None:
+        self._listens = listen
+        self.curl.setopt(pycurl.VERBOSE, int(listen))
+        if listen:
+            self.curl.setopt(pycurl.DEBUGFUNCTION, self._on_debug)
+        else:
+            # or OpenSSL would go on to describe every record of the connection to libcurl: 5 us a request
+            self.curl.unsetopt(pycurl.DEBUGFUNCTION)
 
     def begin(self, wanted: Callable[[int, str], bool]) -> None:
         self._wanted = wanted
