@@ -73,8 +73,8 @@ class Admission:
         return ADDED
 
     def _is_news(self, turn: Turn, found: Discovered, marks: bytes) -> bool:
-        """Does this link raise the priority of what it points at? Only a doubling of its linking hosts does; until
-        then they are counted in memory, and what is forgotten there counted for nothing."""
+        """Does this link raise the priority of what it points at? Only a doubling of its linking hosts does;
+        until then they are counted in memory, and what is forgotten there counted for nothing."""
         linker = _linker(found)
         if not linker or len(marks) >= len(_ENOUGH) or _has(marks, linker):
             return False

@@ -262,8 +262,8 @@ class Turn:
         return row
 
     def get_ready(self, ident: bytes, host: HostRow) -> None:
-        """Read all of a small host in one go, 20 us: its pages' rows are about to be leased, and nine of ten links of
-        a page lead to its own host. Read one by one at 20 million URLs, that was 100 us a page."""
+        """Read all of a small host in one go: its pages' rows are about to be leased, and nine of ten links of a
+        page lead to its own host. One scan costs as much as three to six single reads."""
         if host.admitted > _SMALL_HOST:
             return
         book = self.book
