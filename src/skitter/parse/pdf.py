@@ -17,7 +17,6 @@ from skitter.parse.href import clean_href
 _LONGEST_TITLE = 500
 # pdfium marks a word that is broken over two lines with U+FFFE where its hyphen stood
 _BROKEN_WORD = re.compile("\ufffe[ \r\n]*")
-_BLANKS = re.compile(r"[ \t\x00\r\f\v]*\n[ \t\x00\r\f\v]*")
 
 
 class PdfReading(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,4 +38,5 @@ def with_pdf(page: PageContent, reading: PdfReading, *, max_links: int = 10_000)
 
 
 def _clean(text: str) -> str:
-    return _BLANKS.sub("\n", _BROKEN_WORD.sub("", text)).strip()
+    lines = (line.strip(" \t\0") for line in _BROKEN_WORD.sub("", text).splitlines())
+    return "\n".join(filter(None, lines))
