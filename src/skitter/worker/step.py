@@ -170,11 +170,11 @@ class Step:
             )
         if status < 300:
             coding = exchange.header("content-encoding")
-            decoded = decode_body(exchange.body, coding, limit=MAX_ROBOTS_BYTES)
-            if isinstance(decoded, Undecodable):
-                return Failed(
-                    kind=FailureKind.BAD_CODING, detail=decoded.reason, status=status, record=record
-                )
+            # One byte more than is read: the parser must see that the last line is cut, and leave it out.
+            decoded = decode_body(exchange.body, coding, limit=MAX_ROBOTS_BYTES + 1)
+            reason = decoded.reason if isinstance(decoded, Undecodable) else _breaks_off(decoded)
+            if isinstance(decoded, Undecodable) or reason:
+                return Failed(kind=FailureKind.BAD_CODING, detail=reason, status=status, record=record)
             body = decoded.body
         return RobotsRead(status=status, body=body, size=len(exchange.body), record=record)
 
@@ -233,6 +233,11 @@ class Step:
             return None
         decoded = self._decoded(exchange)
         return None if isinstance(decoded, Undecodable) else await self._pdfs.read(decoded.body)
+
+
+def _breaks_off(decoded: Decoded) -> str:
+    """Rules may be missing then; a page would be read as far as it goes."""
+    return "" if decoded.complete or decoded.truncated else "the coded robots.txt breaks off"
 
 
 def _is_document(task: Task, exchange: Exchange) -> bool:
