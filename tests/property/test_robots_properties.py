@@ -56,6 +56,7 @@ CROWD = [(n % 2 == 0, f"/*q{n}q*") for n in range(80)] + [(False, f"/*ab*{'*' * 
 @given(FILES, TARGETS)
 @settings(max_examples=300)
 @example([(True, "/*ba*aab*bb$")], "/xbaxaabxbb")
+@example([(False, "/*bba")], "/bba")
 def test_the_longest_match_wins_also_among_many_wildcards(rules: list[tuple[bool, str]], target: str) -> None:
     check([*CROWD, *rules], target)
 
