@@ -26,7 +26,10 @@ from skitter.settings import FetchSettings, IdentitySettings
 _IDLE_CONNECTIONS = 1024
 _READ_BUFFER = 256 * 1024
 _SENDING_GRACE = 10_000  # microseconds
-_ACCEPT = b"Accept: text/html,application/xhtml+xml,text/plain;q=0.9,application/xml;q=0.8,*/*;q=0.1"
+_ACCEPT = (
+    b"Accept: text/html,application/xhtml+xml,"
+    b"text/plain;q=0.9,application/xml;q=0.8,application/pdf;q=0.7,*/*;q=0.1"
+)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SPLIT = re.compile(r"(https?)://(\[[^\]]+\]|[^/:]+)(?::(\d+))?(/.*)", re.DOTALL)
 _FIELD_VALUE = re.compile(r"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?")
@@ -52,6 +55,11 @@ _CODES: dict[int, FailureKind] = {
 }
 _TRY_NEXT_ADDRESS = (_K.CONNECT_REFUSED, _K.CONNECT_TIMEOUT)
 
+Headers = tuple[tuple[str, str], ...]
+Judge = Callable[[int, Headers, bytes], str]
+"""Status, headers and the first bytes of a body, as they came: why the rest is not wanted, or nothing."""
+_JUDGED_BY = 1445  # bytes, MIME Sniffing 5.2
+
 
 class Transfer:
     """What one request has received so far; its callbacks enforce the limits while bytes arrive.
@@ -63,8 +71,9 @@ class Transfer:
         self._settings = settings
         self.curl = pycurl.Curl()
 
-    def begin(self, wanted: Callable[[int, str], bool]) -> None:
-        self._wanted = wanted
+    def begin(self, unwanted: Judge) -> None:
+        self._unwanted = unwanted
+        self.refusal = ""
         self.lines: list[bytes] = []
         self.head_bytes = 0
         self.head_done = False
@@ -72,7 +81,7 @@ class Transfer:
         self.size = 0
         self.truncated = False
         self.stopped: FailureKind | None = None
-        self._headers: tuple[tuple[str, str], ...] | None = None
+        self._headers: Headers | None = None
 
     @property
     def received(self) -> int:
@@ -96,7 +105,7 @@ class Transfer:
         return None
 
     def on_body(self, chunk: bytes) -> int | None:
-        if not self.size and not self._is_wanted():
+        if self.size < _JUDGED_BY and self._is_unwanted(chunk):
             self.stopped = FailureKind.TYPE_UNWANTED
             return -1
         room = self._settings.max_body - self.size
@@ -109,16 +118,17 @@ class Transfer:
         self.size += len(chunk)
         return None
 
-    def _is_wanted(self) -> bool:
-        content_type = next((v for k, v in self.headers() if k == "content-type"), "")
-        return self._wanted(self._status(), content_type)
+    def _is_unwanted(self, chunk: bytes) -> bool:
+        start = b"".join((*self.chunks, chunk)) if self.chunks else chunk
+        self.refusal = self._unwanted(self._status(), self.headers(), start)
+        return bool(self.refusal)
 
     def _status(self) -> int:
         # libcurl may not be asked from inside its own callbacks
         words = self.lines[0].split(None, 2) if self.lines else []
         return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
 
-    def headers(self) -> tuple[tuple[str, str], ...]:
+    def headers(self) -> Headers:
         """Names in lower case; asked for twice a page, so kept once the head is whole."""
         if self._headers is None or not self.head_done:
             pairs = (line.decode("latin-1").partition(":") for line in self.lines[1:])
@@ -208,9 +218,10 @@ class Fetcher:
         *,
         etag: str = "",
         last_modified: str = "",
-        wanted: Callable[[int, str], bool] = lambda status, content_type: True,
+        unwanted: Judge = lambda status, headers, start: "",
     ) -> Exchange | Failed:
-        """`wanted(status, content_type)` is asked before the first byte of a body is kept."""
+        """`unwanted` is asked before the first chunk of a body is kept, and again until it has seen 1,445
+        bytes; its first objection ends the transfer."""
         match = _SPLIT.match(url)
         if match is None:
             return Failed(kind=FailureKind.BAD_REDIRECT, detail="not a URL that can be dialled")
@@ -225,7 +236,7 @@ class Fetcher:
         request = self._request_block(name, port, target, headers)
         result: Exchange | Failed = Failed(kind=FailureKind.CONNECT_REFUSED)
         for address in addresses:
-            result = await self._transfer(url, request, headers, address, answer.port, wanted)
+            result = await self._transfer(url, request, headers, address, answer.port, unwanted)
             if not (isinstance(result, Failed) and result.kind in _TRY_NEXT_ADDRESS):
                 break
         return result
@@ -250,11 +261,11 @@ class Fetcher:
         headers: list[bytes],
         address: str,
         port: int,
-        wanted: Callable[[int, str], bool],
+        unwanted: Judge,
     ) -> Exchange | Failed:
         transfer = self._free.pop() if self._free else self._new_transfer()
         curl = transfer.curl
-        transfer.begin(wanted)
+        transfer.begin(unwanted)
         curl.setopt(pycurl.URL, url)
         dialled = f"[{address}]" if ":" in address else address
         curl.setopt(pycurl.CONNECT_TO, [f"::{dialled}:{port}"])
@@ -297,8 +308,7 @@ class Fetcher:
         curl = transfer.curl
         status: int = curl.getinfo(pycurl.RESPONSE_CODE)
         if transfer.stopped is FailureKind.TYPE_UNWANTED:
-            content_type = next((v for k, v in transfer.headers() if k == "content-type"), "")
-            return Failed(kind=transfer.stopped, detail=content_type[:200], status=status)
+            return Failed(kind=transfer.stopped, detail=transfer.refusal[:200], status=status)
         if error is not None and not transfer.truncated:
             return Failed(
                 kind=self._kind_of(transfer, error), detail=str(error.args[-1])[:300], status=status
