@@ -190,6 +190,8 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     title: str = ""
     directives: str = ""
     links: tuple[Discovered, ...] = ()
+    unread: str = ""
+    """Why the body, although archived, was not read, or not to its end."""
 
 
 class NotModified(msgspec.Struct, frozen=True, kw_only=True, tag="not_modified"):

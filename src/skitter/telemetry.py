@@ -100,6 +100,7 @@ class Event(StrEnum):
     CRAWL_DRAINING = "crawl_draining"
     CRAWL_ENDED = "crawl_ended"
     FETCH_FAILED = "fetch_failed"
+    PAGE_UNREAD = "page_unread"
     ROBOTS_UNREACHABLE = "robots_unreachable"
     URL_DEAD = "url_dead"
     LEASE_EXPIRED = "lease_expired"
@@ -112,6 +113,7 @@ EVENTS: dict[Event, str] = {
     Event.CRAWL_DRAINING: "No new requests; those in flight are being finished, and why.",
     Event.CRAWL_ENDED: "The crawl ended: how, and its figures.",
     Event.FETCH_FAILED: "A request had no usable answer: URL, kind, detail, attempt.",
+    Event.PAGE_UNREAD: "A page is archived but could not be read (to its end), as a broken PDF: URL key, reason.",
     Event.ROBOTS_UNREACHABLE: "A robots.txt could not be had, so its host is not crawled for now.",
     Event.URL_DEAD: "A URL used up its attempts and waits for the operator.",
     Event.LEASE_EXPIRED: "A worker did not come back in time; its URLs are queued again.",

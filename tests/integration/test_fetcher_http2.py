@@ -114,13 +114,15 @@ def test_the_archive_holds_it_as_http1_that_readers_understand(
 def test_a_body_is_cut_at_the_limit_and_an_unwanted_one_not_read(certificates: Certificates) -> None:
     async def use(fetcher: Fetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
         cut = await fetcher.fetch("https://two.test/")
-        return cut, await fetcher.fetch("https://two.test/", wanted=lambda status, kind: kind != "text/html")
+        return cut, await fetcher.fetch(
+            "https://two.test/", unwanted=lambda status, headers, start: "unwanted"
+        )
 
     with serving_http2(replies(b"x" * 5000), certificates.good("two.test")) as server:
         cut, unwanted = run(use, limits(certificates, server, max_body=1000))
     assert isinstance(cut, Exchange)
     assert (len(cut.body), cut.truncated) == (1000, True)
-    assert unwanted == Failed(kind=_K.TYPE_UNWANTED, detail="text/html", status=200)
+    assert unwanted == Failed(kind=_K.TYPE_UNWANTED, detail="unwanted", status=200)
 
 
 # -- one that does not

@@ -19,6 +19,11 @@ from skitter.settings import FetchSettings
 _READ_BUFFER = 256 * 1024
 _SENDING_GRACE = 10_000  # microseconds
 
+Headers = tuple[tuple[str, str], ...]
+Judge = Callable[[int, Headers, bytes], str]
+"""Status, headers and the first bytes of a body, as they came: why the rest is not wanted, or nothing."""
+_JUDGED_BY = 1445  # bytes, MIME Sniffing 5.2
+
 
 class Transfer:
     """What one request has received so far; its callbacks enforce the limits while bytes arrive.
@@ -81,8 +86,9 @@ class Transfer:
             # or OpenSSL would go on to describe every record of the connection to libcurl: 5 us a request
             self.curl.unsetopt(pycurl.DEBUGFUNCTION)
 
-    def begin(self, wanted: Callable[[int, str], bool]) -> None:
-        self._wanted = wanted
+    def begin(self, unwanted: Judge) -> None:
+        self._unwanted = unwanted
+        self.refusal = ""
         self.lines: list[bytes] = []
         self.head_bytes = 0
         self.head_done = False
@@ -90,7 +96,7 @@ class Transfer:
         self.size = 0
         self.truncated = False
         self.stopped: FailureKind | None = None
-        self._headers: tuple[tuple[str, str], ...] | None = None
+        self._headers: Headers | None = None
         self.tls: Tls | None = None
 
     @property
@@ -115,7 +121,7 @@ class Transfer:
         return None
 
     def on_body(self, chunk: bytes) -> int | None:
-        if not self.size and not self._is_wanted():
+        if self.size < _JUDGED_BY and self._is_unwanted(chunk):
             self.stopped = FailureKind.TYPE_UNWANTED
             return -1
         room = self._settings.max_body - self.size
@@ -137,16 +143,17 @@ class Transfer:
         line = self.lines[0]
         return "1.1" if line.startswith(b"HTTP/1.1 ") else line.partition(b" ")[0][5:].decode("latin-1")
 
-    def _is_wanted(self) -> bool:
-        content_type = next((v for k, v in self.headers() if k == "content-type"), "")
-        return self._wanted(self._status(), content_type)
+    def _is_unwanted(self, chunk: bytes) -> bool:
+        start = b"".join((*self.chunks, chunk)) if self.chunks else chunk
+        self.refusal = self._unwanted(self._status(), self.headers(), start)
+        return bool(self.refusal)
 
     def _status(self) -> int:
         # libcurl may not be asked from inside its own callbacks
         words = self.lines[0].split(None, 2) if self.lines else []
         return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
 
-    def headers(self) -> tuple[tuple[str, str], ...]:
+    def headers(self) -> Headers:
         """Names in lower case; asked for twice a page, so kept once the head is whole."""
         if self._headers is None or not self.head_done:
             pairs = (line.decode("latin-1").partition(":") for line in self.lines[1:])

@@ -109,6 +109,7 @@ class Leasing:
     ) -> list[tuple[Task, bytes]]:
         """The tier whose turn it is goes first; the rest of the lease is filled by urgency."""
         chosen: list[tuple[Task, bytes]] = []
+        turn.get_ready(ident, host)
         for lane_tier in (tier, *(t for t in range(TIERS) if t != tier)):
             if len(chosen) >= most or not host.queued[lane_tier]:
                 continue
@@ -132,15 +133,17 @@ class Leasing:
     def renew(self, turn: Turn, ident: bytes, lease: LeaseRow, duration: float) -> float:
         turn.delete("timers", micros(lease.deadline) + ident)
         lease.deadline = turn.now + duration
-        turn.put("timers", micros(lease.deadline) + ident, b"")
+        turn.set_timer(ident, lease)
         return turn.book.by_the_clock(lease.deadline)
 
     def expire(self, turn: Turn, *, all_of_them: bool) -> int:
         """Leases past their deadline end; all of them when their workers are known to be dead. A worker may
         have sent a request at the last moment, so the host rests for its delay from then."""
+        book = turn.book
         end = _END if all_of_them else micros(turn.now) + _END
-        ended = 0
-        for key, _ in turn.book.store.scan("timers", b"", end):
+        ended, low = 0, end
+        for key, _ in book.store.scan("timers", book.timers_low, end):
+            low = min(low, key)
             host = turn.touch(key[8:])
             if host is None or host.lease is None:
                 turn.delete("timers", key)
@@ -149,6 +152,7 @@ class Leasing:
             host.last_start = max(host.last_start, last)
             turn.end_lease(key[8:], host)
             ended += 1
+        book.timers_low = low
         return ended
 
 
@@ -219,6 +223,7 @@ def _take(turn: Turn, ident: bytes, host: HostRow, tier: int, most: int) -> list
             denied += 1
         elif ruling.allowed:
             taken.append((_page_task(UrlKey(key), row), slot))
+            turn.out(key)
         else:
             _deny(turn, UrlKey(key), row, host, tier, f"line {ruling.line}: {ruling.rule}")
             denied += 1

@@ -39,6 +39,7 @@ from skitter.model import (
     TaskKind,
     UrlState,
     VerdictKind,
+    Via,
 )
 from skitter.schedule.politeness import recovered, smoothed, throttled
 from skitter.schedule.retry import RULES, attempts_allowed, wait_after
@@ -168,12 +169,17 @@ class Settling:
                 raise TypeError("a page task cannot be settled with a robots answer")
         turn.put_url(outcome.key, row)
         turn.count(UrlState(row.state), 1)
-        added, known, refused = self._admit(turn, links)
+        added, known, refused = self._admit(turn, outcome.key[:8], links)
         return Settlement(settled, UrlState(row.state), added, known, refused)
 
-    def _admit(self, turn: Turn, links: tuple[Discovered, ...]) -> tuple[int, int, int]:
+    def _admit(self, turn: Turn, ident: bytes, links: tuple[Discovered, ...]) -> tuple[int, int, int]:
         added = known = refused = 0
+        recent = turn.book.recent
         for link in links:
+            # nine of ten links of a page: 0.3 us here, 1.5 through admission
+            if link.via is Via.LINK and link.key.startswith(ident) and recent.get(link.key) is not None:
+                known += 1
+                continue
             kind = self._admission.admit(turn, link).kind
             if kind is VerdictKind.KNOWN:
                 known += 1
