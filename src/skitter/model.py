@@ -127,6 +127,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     etag: str = ""
     last_modified: str = ""
+    digest: bytes = b""
+    """Of the body that the validators are for; a 304 is archived as pointing at it."""
     behalf: Host | None = None
 
 
@@ -210,6 +212,8 @@ class RobotsRead(msgspec.Struct, frozen=True, kw_only=True, tag="robots_read"):
     body: bytes = b""
     size: int = 0
     record: RecordAt | None = None
+    etag: str = ""
+    last_modified: str = ""
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):

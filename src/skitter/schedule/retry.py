@@ -10,29 +10,72 @@ from collections.abc import Sequence
 import msgspec
 
 from skitter.model import FailureKind, UrlState
+from skitter.settings import RetrySettings
 
 
 class FailureRule(msgspec.Struct, frozen=True, kw_only=True):
-    """`attempts` caps the setting `retry.attempts` for this kind (0: no cap). `blames_host`: the host is left
-    alone for a while as well. `ends_as`: the state after the last attempt."""
+    """Of a URL: `attempts` caps the setting `retry.attempts` (0: no cap), `ends_as` is the state after the last.
+
+    Of a host: `blames_host` says that it is left alone as well, as every kind does when it was robots.txt that
+    could not be had. `wait` caps each wait before the quarantine; `quarantine_after` and `quarantine` cap the
+    settings of those names; `quarantines` replaces the setting. 0 leaves the setting alone.
+    """
 
     attempts: int = 0
     blames_host: bool = False
+    wait: float = 0.0
+    quarantine_after: int = 0
+    quarantine: float = 0.0
+    quarantines: int = 0
     ends_as: UrlState = UrlState.DEAD_LETTER
     why: str
 
 
 _K = FailureKind
+_HOUR = 3600.0
 RULES: dict[FailureKind, FailureRule] = {
-    _K.DNS_NOT_FOUND: FailureRule(attempts=2, blames_host=True, why="the name does not exist"),
-    _K.DNS_FAILED: FailureRule(blames_host=True, why="the name servers answered with an error"),
-    _K.DNS_TIMEOUT: FailureRule(blames_host=True, why="the name servers did not answer"),
+    _K.DNS_NOT_FOUND: FailureRule(
+        attempts=2,
+        blames_host=True,
+        quarantine_after=2,
+        quarantine=_HOUR,
+        quarantines=1,
+        why="the name does not exist",
+    ),
+    _K.DNS_FAILED: FailureRule(
+        blames_host=True,
+        wait=600.0,
+        quarantine_after=3,
+        quarantine=_HOUR,
+        quarantines=3,
+        why="the name servers answered with an error",
+    ),
+    # often our own network's fault: asked for most of a day before a host is given up
+    _K.DNS_TIMEOUT: FailureRule(
+        blames_host=True,
+        wait=900.0,
+        quarantine_after=4,
+        quarantine=_HOUR,
+        quarantines=20,
+        why="the name servers did not answer",
+    ),
     _K.ADDRESS_REFUSED: FailureRule(
-        attempts=1, ends_as=UrlState.REFUSED, why="the name leads to an address we must not dial"
+        attempts=1,
+        quarantine_after=2,
+        quarantine=_HOUR,
+        quarantines=1,
+        ends_as=UrlState.REFUSED,
+        why="the name leads to an address we must not dial",
     ),
     _K.CONNECT_REFUSED: FailureRule(blames_host=True, why="nobody listens there, or it is unreachable"),
     _K.CONNECT_TIMEOUT: FailureRule(blames_host=True, why="no connection within fetch.connect_timeout"),
-    _K.TLS: FailureRule(attempts=2, blames_host=True, why="no secure connection: certificate or handshake"),
+    _K.TLS: FailureRule(
+        attempts=2,
+        blames_host=True,
+        quarantine_after=3,
+        quarantines=1,
+        why="no secure connection: certificate or handshake",
+    ),
     _K.FIRST_BYTE_TIMEOUT: FailureRule(blames_host=True, why="no answer within fetch.first_byte_timeout"),
     _K.STALLED: FailureRule(blames_host=True, why="slower than fetch.stall_rate for fetch.stall_timeout"),
     _K.TOTAL_TIMEOUT: FailureRule(attempts=3, why="not finished within fetch.total_timeout"),
@@ -50,10 +93,33 @@ RULES: dict[FailureKind, FailureRule] = {
 
 
 def attempts_allowed(kind: FailureKind, setting: int) -> int:
-    cap = RULES[kind].attempts
-    return min(cap, setting) if cap else setting
+    return int(_capped(setting, RULES[kind].attempts))
 
 
 def wait_after(failures: int, backoff: Sequence[float]) -> float:
     """The wait after the n-th failure in a row, n counted from 1; the last entry repeats."""
     return backoff[min(failures, len(backoff)) - 1]
+
+
+def host_wait(kind: FailureKind, failures: int, alike: int, retry: RetrySettings) -> float:
+    """How long a host is left alone after `failures` in a row, the last `alike` of them of this kind.
+
+    A kind's own, shorter patience counts only its own failures: a single NXDOMAIN after a day of connection
+    failures is not yet a name that does not exist.
+    """
+    rule = RULES[kind]
+    if failures >= retry.quarantine_after or alike >= _capped(retry.quarantine_after, rule.quarantine_after):
+        return _capped(retry.quarantine, rule.quarantine)
+    return _capped(wait_after(failures, retry.backoff), rule.wait)
+
+
+def is_hopeless(kind: FailureKind, failures: int, alike: int, retry: RetrySettings) -> bool:
+    """Whether a host that failed so often is given up."""
+    rule = RULES[kind]
+    usual = retry.quarantine_after + retry.quarantines
+    own = _capped(retry.quarantine_after, rule.quarantine_after) + (rule.quarantines or retry.quarantines)
+    return alike >= own or failures >= max(own, usual)
+
+
+def _capped(setting: float, cap: float) -> float:
+    return min(setting, cap) if cap else setting

@@ -66,7 +66,7 @@ class Step:
             now = self._clock.now()
             return _outcome(lease, task, now, now, answer), None
         digest = sha256(answer.body).digest()
-        (known,) = await self._frontier.first_copies((digest,)) if answer.body else (None,)
+        (known,) = await self._frontier.first_copies((_held(task, answer, digest),))
         # Nothing is awaited from here on: a record and its outcome are never separated by a commit.
         record, copy = self._store(answer, digest, known)
         result = self._read(task, answer, digest, record, copy)
@@ -78,7 +78,7 @@ class Step:
     # -- archive
 
     def _store(self, exchange: Exchange, digest: bytes, known: Copy | None) -> tuple[RecordAt, Copy | None]:
-        original = known or self._fresh_copies.get(digest) if exchange.body else None
+        original = known or (self._fresh_copies.get(digest) if exchange.body else None)
         media_type = parse_content_type(exchange.header("content-type")).essence
         archived = self._archive.append(exchange, digest=digest, media_type=media_type, original=original)
         if original is not None or not exchange.body:
@@ -113,10 +113,10 @@ class Step:
                 size=len(exchange.body),
                 record=record,
             )
+        if status == 304 and (task.kind is TaskKind.PAGE or task.etag or task.last_modified):
+            return NotModified(record=record)
         if task.kind is TaskKind.ROBOTS:
             return self._robots_read(exchange, record)
-        if status == 304:
-            return NotModified(record=record)
         return self._fetched(task, exchange, digest, record, copy)
 
     def _redirected(self, task: Task, exchange: Exchange, record: RecordAt) -> Result:
@@ -161,7 +161,14 @@ class Step:
                     kind=FailureKind.BAD_CODING, detail=decoded.reason, status=status, record=record
                 )
             body = decoded.body
-        return RobotsRead(status=status, body=body, size=len(exchange.body), record=record)
+        return RobotsRead(
+            status=status,
+            body=body,
+            size=len(exchange.body),
+            record=record,
+            etag=exchange.header("etag")[:500],
+            last_modified=exchange.header("last-modified")[:100],
+        )
 
     def _fetched(
         self, task: Task, exchange: Exchange, digest: bytes, record: RecordAt, copy: Copy | None
@@ -205,6 +212,13 @@ class Step:
         links = () if page.directives.nofollow else page.links
         found = self._links.discover(task.key, task.url, task.depth, page.base, links)
         return page.title, page.directives.text, found
+
+
+def _held(task: Task, exchange: Exchange, digest: bytes) -> bytes:
+    """The digest of the body that this answer stands for: its own, or the one that a 304 says still holds."""
+    if exchange.body:
+        return digest
+    return task.digest if exchange.status == 304 else b""
 
 
 def _escaped(location: str) -> str:

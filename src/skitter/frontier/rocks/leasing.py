@@ -7,7 +7,9 @@ the queue until it is settled. Robots are decided here, at the last moment, with
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 
+from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.rows import (
     ERRAND_LANE,
@@ -38,6 +40,7 @@ class Leasing:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._turns = TierTurns(settings.frontier.tier_weights)
+        self._addresses = Addresses(settings.politeness.address_rate)
 
     # -- granting
 
@@ -66,13 +69,21 @@ class Leasing:
     ) -> HostLease | None:
         turn.touch(ident)
         book, by_the_clock = turn.book, turn.book.by_the_clock
-        delay = book.delay_of(host)
+        own_delay = book.delay_of(host)
+        capped = self._addresses.concerns(host)
+        delay = self._addresses.book(turn, ident, host, own_delay) if capped else own_delay
+        if delay is None:
+            return None
         parallel = host.policy.parallel if host.policy and host.policy.parallel else 1
         turn.tally.token += 1
         lease = LeaseRow(
             turn.tally.token, worker, turn.now + duration, [0] * TIERS, delay=delay, parallel=parallel
         )
-        fit = _fit(delay, parallel, duration, self._settings.frontier.tasks_per_lease)
+        rest, fit = delay, _fit(delay, parallel, duration, self._settings.frontier.tasks_per_lease)
+        if capped:
+            rest = max(delay, self._addresses.window)
+            # a booking lasts as long as its lease: with one request in several windows, that would be a waste
+            fit = fit if delay <= self._addresses.window else 1
         tasks = self._choose(turn, ident, host, lease, tier, min(room, fit))
         if not tasks:
             return None
@@ -82,7 +93,9 @@ class Leasing:
             token=Token(lease.token),
             delay=delay,
             parallel=parallel,
-            not_before=by_the_clock(max(turn.now, book.earliest_start(host), book.rested_at(delay))),
+            not_before=by_the_clock(
+                max(turn.now, book.earliest_start(host), host.last_start + delay, book.rested_at(rest))
+            ),
             deadline=by_the_clock(lease.deadline),
             tasks=tuple(task for task, _ in tasks),
         )
@@ -99,7 +112,7 @@ class Leasing:
             self._turns.served(tier, 1)
             lease.robots = 1
             url = robots_url(Host(host.host))
-            return [(Task(kind=TaskKind.ROBOTS, key=key_of(url), url=url), b"")]
+            return [(_robots_task(turn, ident, host, url), b"")]
         return self._pages(turn, ident, host, lease, tier, most)
 
     def _pages(
@@ -226,6 +239,20 @@ def _take(turn: Turn, ident: bytes, host: HostRow, tier: int, most: int) -> list
     return taken
 
 
+def _robots_task(turn: Turn, ident: bytes, host: HostRow, url: str) -> Task:
+    """Asked for conditionally when its last reading came with validators."""
+    etag, last_modified = host.robots_etag, host.robots_last_modified
+    held = turn.book.store.get("robots", ident) if etag or last_modified else None
+    return Task(
+        kind=TaskKind.ROBOTS,
+        key=key_of(url),
+        url=url,
+        etag=etag,
+        last_modified=last_modified,
+        digest=sha256(held).digest() if held else b"",
+    )
+
+
 def _page_task(key: UrlKey, row: UrlRow) -> Task:
     return Task(
         kind=TaskKind.PAGE,
@@ -236,6 +263,7 @@ def _page_task(key: UrlKey, row: UrlRow) -> Task:
         attempt=row.attempts + 1,
         etag=row.etag,
         last_modified=row.last_modified,
+        digest=row.digest,
     )
 
 
