@@ -119,6 +119,7 @@ class Driver:
         self.clock = FakeClock()
         self.settings = settings
         self.audited = audited
+        self.addresses: dict[str, str] = {}
         self._opener = opener
         self._runner = asyncio.Runner()
         self.frontier = opener(settings, self.clock)
@@ -196,6 +197,7 @@ class Driver:
             sent_at=now - took,
             ended_at=now,
             result=result,
+            address=self.addresses.get(lease.host, ""),
         )
 
     def answer(self, lease: HostLease, *results: Result) -> list[Settlement]:
