@@ -206,10 +206,13 @@ class Redirected(msgspec.Struct, frozen=True, kw_only=True, tag="redirected"):
 
 
 class RobotsRead(msgspec.Struct, frozen=True, kw_only=True, tag="robots_read"):
-    """robots.txt was answered: with rules (2xx, `body`), or with none to obey (4xx, empty body)."""
+    """robots.txt was answered: with rules (2xx, `body`), or with none to obey (4xx, empty body). `digest` is of
+    what crossed the wire, `body` is decoded."""
 
     status: int
     body: bytes = b""
+    digest: bytes = b""
+    copy: Copy | None = None
     size: int = 0
     record: RecordAt | None = None
     etag: str = ""

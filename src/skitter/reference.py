@@ -40,12 +40,23 @@ a setting.
 _FAILURES_INTRO = """\
 # Failures
 
-Every way a fetch can fail, and what follows. After a failure a URL waits `retry.backoff` (its first entry
-after the first failure, its last one repeated) or what Retry-After asked for, whichever is longer, and is
-tried again until its attempts are used up. Where the host backs off, the whole host is left alone for
-`retry.backoff` by its own failures in a row, and for `retry.quarantine` after `retry.quarantine_after` of
-them. 429 and 503 also halve its rate at once; good answers bring it back slowly. A robots.txt that cannot
-be read holds back every URL of its host, whatever the kind.
+Every way a fetch can fail, and what follows.
+
+**The URL** waits `retry.backoff` (its first entry after the first failure, its last one repeated) or what
+Retry-After asked for, whichever is longer, and is tried again until its attempts are used up.
+
+**The host**, where it backs off, is left alone as a whole: for `retry.backoff` by its own failures in a row, for
+`retry.quarantine` from `retry.quarantine_after` of them on, and when it fails again after `retry.quarantines`
+quarantines it is *given up*: whatever is queued for it, now or later, becomes a dead letter with the host's
+reason. `skitter dead DIR --requeue --host HOST` brings all of it back and tries the host anew. A good answer
+starts the count anew. 429 and 503 also halve its rate at once; good answers bring it back slowly.
+
+A robots.txt that cannot be read holds back every URL of its host, so there every kind counts against the host,
+whether it backs off for a page or not. A robots.txt that redirects to a host that is given up, blocked or not
+to be dialled counts as unreachable.
+
+The columns of waits and quarantines are the host's. They cap the settings; the number of quarantines replaces it.
+Kinds with less patience than the settings count only their own failures in a row.
 """
 
 _HOSTS_INTRO = """\
@@ -132,14 +143,22 @@ def failures_page() -> str:
         (
             f"`{kind.value}`",
             rule.why,
-            str(rule.attempts or "`retry.attempts`"),
-            "yes" if rule.blames_host else "no",
+            str(rule.attempts or "`attempts`"),
             rule.ends_as.name.lower().replace("_", " "),
+            "yes" if rule.blames_host else "no",
+            _at_most(rule.wait, "`backoff`"),
+            str(rule.quarantine_after or "`quarantine_after`"),
+            _at_most(rule.quarantine, "`quarantine`"),
+            str(rule.quarantines or "`quarantines`"),
         )
         for kind, rule in RULES.items()
     )
-    head = ("kind", "what happened", "attempts", "host backs off", "ends as")
-    return "\n".join([_GENERATED, _FAILURES_INTRO, _table(head, rows)])
+    head = ("kind", "what happened", "attempts", "ends as", "host backs off", "waits", "quarantine after")
+    return "\n".join([_GENERATED, _FAILURES_INTRO, _table((*head, "quarantine", "given up after"), rows)])
+
+
+def _at_most(seconds: float, setting: str) -> str:
+    return f"{setting}, at most {seconds:g} s" if seconds else setting
 
 
 PAGES: dict[str, Callable[[], str]] = {

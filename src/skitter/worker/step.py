@@ -116,7 +116,7 @@ class Step:
         if status == 304 and (task.kind is TaskKind.PAGE or task.etag or task.last_modified):
             return NotModified(record=record)
         if task.kind is TaskKind.ROBOTS:
-            return self._robots_read(exchange, record)
+            return self._robots_read(exchange, digest, record, copy)
         return self._fetched(task, exchange, digest, record, copy)
 
     def _redirected(self, task: Task, exchange: Exchange, record: RecordAt) -> Result:
@@ -143,7 +143,7 @@ class Step:
             status=exchange.status, location=target, target=found, size=len(exchange.body), record=record
         )
 
-    def _robots_read(self, exchange: Exchange, record: RecordAt) -> Result:
+    def _robots_read(self, exchange: Exchange, digest: bytes, record: RecordAt, copy: Copy | None) -> Result:
         """RFC 9309 2.3.1: rules, or none where the host says there are none; anything else is no permission."""
         status, body = exchange.status, b""
         if not 200 <= status < 300 and not 400 <= status < 500:
@@ -164,6 +164,8 @@ class Step:
         return RobotsRead(
             status=status,
             body=body,
+            digest=digest,
+            copy=copy,
             size=len(exchange.body),
             record=record,
             etag=exchange.header("etag")[:500],

@@ -7,7 +7,6 @@ the queue until it is settled. Robots are decided here, at the last moment, with
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import sha256
 
 from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.book import Book, Turn
@@ -112,7 +111,7 @@ class Leasing:
             self._turns.served(tier, 1)
             lease.robots = 1
             url = robots_url(Host(host.host))
-            return [(_robots_task(turn, ident, host, url), b"")]
+            return [(_robots_task(host, url), b"")]
         return self._pages(turn, ident, host, lease, tier, most)
 
     def _pages(
@@ -239,17 +238,15 @@ def _take(turn: Turn, ident: bytes, host: HostRow, tier: int, most: int) -> list
     return taken
 
 
-def _robots_task(turn: Turn, ident: bytes, host: HostRow, url: str) -> Task:
+def _robots_task(host: HostRow, url: str) -> Task:
     """Asked for conditionally when its last reading came with validators."""
-    etag, last_modified = host.robots_etag, host.robots_last_modified
-    held = turn.book.store.get("robots", ident) if etag or last_modified else None
     return Task(
         kind=TaskKind.ROBOTS,
         key=key_of(url),
         url=url,
-        etag=etag,
-        last_modified=last_modified,
-        digest=sha256(held).digest() if held else b"",
+        etag=host.robots_etag,
+        last_modified=host.robots_last_modified,
+        digest=host.robots_digest,
     )
 
 

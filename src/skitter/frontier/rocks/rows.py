@@ -109,6 +109,7 @@ class HostRow(msgspec.Struct, array_like=True):
     given_up: str = ""
     robots_etag: str = ""
     robots_last_modified: str = ""
+    robots_digest: bytes = b""
     robots_failing_since: float = 0.0
     crowded: float = 0.0
 

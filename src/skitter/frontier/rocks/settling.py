@@ -299,8 +299,11 @@ class Settling:
             case RobotsRead():
                 self._health.is_well(host, outcome)
                 self._learn_robots(turn, concerned, result.status, result.body)
+                if result.copy is not None:
+                    turn.put("copies", result.digest, encode(result.copy))
                 if concerned is host and not hops and result.status < 300:
                     host.robots_etag, host.robots_last_modified = result.etag, result.last_modified
+                    host.robots_digest = result.digest
             case NotModified() if concerned is host and _has_validators(host):
                 self._health.is_well(host, outcome)
                 self._keep_robots(turn, host)
@@ -341,6 +344,7 @@ class Settling:
         host.robots_status = status
         host.crawl_delay = rules.crawl_delay
         host.robots_etag = host.robots_last_modified = ""
+        host.robots_digest = b""
         self._keep_robots(turn, host)
         if body:
             turn.put("robots", ident, body)
