@@ -154,7 +154,8 @@ def failures_page() -> str:
         for kind, rule in RULES.items()
     )
     head = ("kind", "what happened", "attempts", "ends as", "host backs off", "waits", "quarantine after")
-    return "\n".join([_GENERATED, _FAILURES_INTRO, _table((*head, "quarantine", "given up after"), rows)])
+    head = (*head, "quarantine", "quarantines until given up")
+    return "\n".join([_GENERATED, _FAILURES_INTRO, _table(head, rows)])
 
 
 def _at_most(seconds: float, setting: str) -> str:
