@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from skitter.frontier.rocks import addresses
+from skitter.frontier.rocks import addresses, leasing
 from skitter.model import HostLease, HostPolicy, TaskKind
 from skitter.settings import CrawlSettings, PolitenessSettings, Settings
 from tests.contract.conftest import Start
@@ -103,6 +103,22 @@ def test_all_hosts_of_an_address_come_to_their_turn(start: Start) -> None:
     on_one_address(driver, 30, pages=3)
     Worker(driver, random.Random(1)).run(60)
     assert driver.stats().urls["completed"] == 90
+
+
+def test_many_hosts_on_one_address_are_given_appointments_in_bounded_steps(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leasing, "_MOST_SENT_AWAY", 20)
+    driver = start(settings(5.0), audited=False)
+    on_one_address(driver, 60, pages=1)
+    now = driver.clock.now()
+    assert len(driver.lease()) == 5
+    waiting = [driver.host(name(i)).next_start > now for i in range(60)]
+    assert sum(waiting) == 20
+    for _ in range(2):
+        assert driver.lease() == []
+    times = sorted(driver.host(name(i)).next_start for i in range(60))
+    assert times[-1] == pytest.approx(now + 55 / 5.0), "as far apart as the requests may be"
 
 
 def test_a_host_that_finds_its_address_busy_waits_and_says_so(start: Start) -> None:

@@ -50,6 +50,7 @@ class Addresses:
         self._limit = max(1, int(rate * self.window))
         self._known: dict[str, Address] = {}
         self._forget_at = _MOST_IDLE
+        self.sent_away = 0
 
     def concerns(self, host: HostRow) -> bool:
         """A host whose delay the operator set himself is his own affair, and so are addresses of his own network:
@@ -96,6 +97,7 @@ class Addresses:
         in a while and not on every lease."""
         address.line = max(turn.now, address.line) + self.window / self._limit
         host.not_before = host.crowded = max(host.not_before, address.line)
+        self.sent_away += 1
 
     def _learn(self, turn: Turn, name: str) -> Address:
         if len(self._known) >= self._forget_at:

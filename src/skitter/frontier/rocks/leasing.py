@@ -30,6 +30,8 @@ from skitter.urls.canonical import key_of, robots_url, target_of
 _LEASE_SECONDS = 2.0
 _MOST_TASKS = 64
 _TASKS_PER_PARALLEL = 16
+# Hosts whose address is busy are given an appointment; at most so many in one call, 30 us each.
+_MOST_SENT_AWAY = 1_000
 # Denied URLs are settled while looking for allowed ones; at most so many before other hosts get their turn.
 _MOST_DENIED = 256
 _END = b"\xff" * 8
@@ -47,7 +49,10 @@ class Leasing:
         granted: list[HostLease] = []
         waiting = {tier: _ready_hosts(turn.book, tier, turn.now) for tier in range(TIERS)}
         room = turn.room(self._settings.crawl.max_pages)
+        self._addresses.sent_away = 0
         while waiting and len(granted) < capacity and room > 0:
+            if self._addresses.sent_away >= _MOST_SENT_AWAY:
+                break
             tier = self._turns.next_of(list(waiting))
             ident = next(waiting[tier], None)
             if ident is None:

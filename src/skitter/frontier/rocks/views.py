@@ -306,7 +306,7 @@ def _robots_words(row: HostRow) -> str:
         return "robots.txt redirects to another host and is being asked for there"
     if not row.robots_at:
         return f"not read: {row.last_failure}" if row.failures else "not read yet"
-    if row.robots_failing_since and row.robots_status >= 500:
+    if row.robots_failing_since and not 200 <= row.robots_status < 300:
         return f"robots.txt answers {row.robots_status} for long: its last copy, or no rules, is obeyed"
     if 200 <= row.robots_status < 300:
         return "robots.txt read"
