@@ -61,7 +61,7 @@ class Addresses:
 
     def book(self, turn: Turn, ident: bytes, host: HostRow, delay: float) -> float | None:
         """The delay at which the host may be leased now, its own or longer. None: there is no room, and it has
-        been given an appointment. 2 us."""
+        been given an appointment. 4 us of a lease's 95."""
         if turn.book.earliest_start(host) > turn.now:
             return None  # met again in another tier, after it was sent away
         address = self._known.get(host.address)
