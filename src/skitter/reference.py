@@ -154,8 +154,8 @@ def failures_page() -> str:
         for kind, rule in RULES.items()
     )
     head = ("kind", "what happened", "attempts", "ends as", "host backs off", "waits", "quarantine after")
-    head = (*head, "quarantine", "quarantines until given up")
-    return "\n".join([_GENERATED, _FAILURES_INTRO, _table(head, rows)])
+    more = ("quarantine", "quarantines until given up")
+    return "\n".join([_GENERATED, _FAILURES_INTRO, _table((*head, *more), rows)])
 
 
 def _at_most(seconds: float, setting: str) -> str:

@@ -44,12 +44,12 @@ def test_a_host_without_robots_txt_is_given_up_after_the_waits_of_its_kind(
 ) -> None:
     driver.admit(seed(A + "/"), seed(A + "/2"))
     for wait in PROMISED.get(kind, USUAL):
-        driver.fetch(failed(kind))
+        assert not driver.fetch(failed(kind)).gave_up
         assert driver.promote() == 0
         assert driver.host(A).next_start - driver.clock.now() == pytest.approx(wait)
         assert driver.host(A).standing == HostStanding.BACKING_OFF
         driver.clock.advance(wait)
-    driver.fetch(failed(kind))
+    assert driver.fetch(failed(kind)).gave_up
     assert driver.host(A).standing == HostStanding.GIVEN_UP
     assert driver.promote() == 2
     assert driver.ask(driver.frontier.horizon()).next_at is None

@@ -49,13 +49,15 @@ class Settled(StrEnum):
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """How one outcome was settled, and what admission said of the links it brought."""
+    """How one outcome was settled, what admission said of the links it brought, and whether it was the failure
+    that made us give its host up."""
 
     settled: Settled
     state: UrlState | None = None
     added: int = 0
     known: int = 0
     refused: int = 0
+    gave_up: bool = False
 
 
 class HostStanding(StrEnum):

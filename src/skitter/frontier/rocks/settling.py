@@ -85,12 +85,15 @@ class Settling:
         slot = turn.book.lease_slots(ident, lease.token).get(outcome.key)
         if slot is None:
             return self._stale(turn)
+        hopeful = not host.given_up
         if outcome.kind is TaskKind.ROBOTS:
             settlement = self._settle_robots(turn, ident, host, slot, outcome)
         else:
             settlement = self._settle_page(turn, ident, host, slot, outcome)
         if lease.outstanding() == 0:
             turn.end_lease(ident, host)
+        if hopeful and host.given_up:
+            return msgspec.structs.replace(settlement, gave_up=True)
         return settlement
 
     def _account_gap(self, turn: Turn, host: HostRow, outcome: Outcome) -> None:
