@@ -141,6 +141,26 @@ def test_a_host_that_may_be_asked_more_often_than_its_address_is_slowed_down_to_
     assert driver.lease_one().delay == 0.25
 
 
+def test_what_a_host_booked_before_it_slowed_down_counts_until_it_is_a_window_old(start: Start) -> None:
+    driver = start(settings(20.0, delay=0.05))
+    on_one_address(driver, 2, pages=8)
+    driver.clock.advance(5)
+    (fast,) = driver.lease(capacity=1)
+    for task in fast.tasks[:-1]:
+        driver.settle(driver.outcome(fast, OK, task))
+        driver.clock.advance(fast.delay)
+    driver.clock.advance(0.9)
+    driver.settle(driver.outcome(fast, OK, fast.tasks[-1], took=0.9))
+    driver.admit(discovered(fast.host + "/more"))
+    (slow,) = driver.lease()
+    assert slow.host == fast.host
+    assert slow.delay == pytest.approx(0.9)
+    driver.clock.advance(0.06)
+    assert driver.lease() == [], "twenty a second were promised to the first host a moment ago"
+    driver.clock.advance(0.1)
+    assert driver.lease_one().host != fast.host
+
+
 def test_a_host_that_is_asked_rarely_books_one_request_at_a_time(start: Start) -> None:
     driver = start(settings(2.0))
     driver.addresses = {name(0): SHARED}
@@ -148,14 +168,17 @@ def test_a_host_that_is_asked_rarely_books_one_request_at_a_time(start: Start) -
     assert len(driver.lease_one().tasks) == 1
 
 
-def test_after_a_restart_a_known_address_rests_for_a_window(start: Start) -> None:
-    driver = start(settings(0.25))
+@pytest.mark.parametrize(("rate", "delay", "window"), [(0.25, 1.0, 4.0), (4.0, 0.1, 1.0)])
+def test_after_a_restart_a_known_address_rests_for_a_window(
+    start: Start, rate: float, delay: float, window: float
+) -> None:
+    driver = start(settings(rate, delay))
     on_one_address(driver, 2)
     driver.clock.advance(50)
     driver.reopen()
     restarted = driver.clock.now()
-    driver.clock.advance(1)
-    assert driver.lease_one().not_before == restarted + 4.0
+    driver.clock.advance(delay)
+    assert driver.lease_one().not_before == restarted + window
 
 
 @pytest.mark.parametrize(
