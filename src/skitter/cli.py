@@ -356,10 +356,8 @@ def _dead(arguments: argparse.Namespace) -> int:
         return _say(_run(inspect.requeue(folder, settings, **asked, as_json=arguments.json)))
     if arguments.urls:
         raise UsageError("URLs are for requeueing: add --requeue, or ask skitter explain URL about one")
-    listing = inspect.dead(
-        folder, settings, host=arguments.host, limit=arguments.limit, as_json=arguments.json
-    )
-    return _say(_run(listing))
+    asked = {"host": arguments.host, "limit": arguments.limit}
+    return _say(_run(inspect.dead(folder, settings, **asked, as_json=arguments.json)))
 
 
 def _refresh(arguments: argparse.Namespace) -> int:
