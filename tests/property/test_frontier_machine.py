@@ -25,6 +25,7 @@ from skitter.errors import StoreFailed
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.store import Batch
 from skitter.model import (
+    FailureKind,
     HostLease,
     HostPolicy,
     Outcome,
@@ -35,7 +36,7 @@ from skitter.model import (
     Via,
 )
 from skitter.settings import Settings
-from tests.frontier_kit import Driver, audit
+from tests.frontier_kit import Driver, audit, failed
 from tests.frontier_model import (
     ADDRESSES,
     GOOD,
@@ -103,6 +104,18 @@ class FrontierMachine(RuleBasedStateMachine):
         self.wait_for_work()
         leases = self._lease("w1", 10, 60.0)
         self._settle([self._draw_outcome(choices, le, task) for le in leases for task in le.tasks])
+
+    @rule(
+        kind=st.sampled_from([FailureKind.CONNECT_REFUSED, FailureKind.DNS_NOT_FOUND]), emptied=st.booleans()
+    )
+    def lose_the_network(self, kind: FailureKind, emptied: bool) -> None:
+        """Nobody can be reached for as long as it takes to give hosts up."""
+        for _ in range(4):
+            self.wait_for_work()
+            leases = self._lease("w1", 10, 60.0)
+            self._settle([self.driver.outcome(le, failed(kind), task) for le in leases for task in le.tasks])
+        if emptied:
+            self.promote()
 
     @rule(choices=st.data(), how=st.sampled_from(["release", "expire", "crash"]), again=st.booleans())
     def come_back_late(self, choices: st.DataObject, how: str, again: bool) -> None:

@@ -113,6 +113,12 @@ class Addresses:
         self._forget_at = max(_MOST_IDLE, 2 * len(self._known))
 
 
+def cancel_appointment(host: HostRow) -> None:
+    """What the operator says counts at once: the host is looked at again, and its address with it."""
+    if host.crowded and host.not_before == host.crowded:
+        host.not_before = host.crowded = 0.0
+
+
 # 0.1 us for an address seen before, 5 when it is new
 @lru_cache(maxsize=65_536)
 def is_public(address: str) -> bool:

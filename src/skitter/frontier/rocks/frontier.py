@@ -26,6 +26,7 @@ from skitter.frontier.base import (
     Settlement,
     Stats,
 )
+from skitter.frontier.rocks.addresses import cancel_appointment
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.health import Health
@@ -189,6 +190,7 @@ class RocksFrontier:
         with self._book.turn(self._clock.now()) as turn:
             _, row = turn.host(host)
             row.policy = None if policy == HostPolicy() else policy
+            cancel_appointment(row)
 
     async def requeue(self, *, host: Host | None = None, url: str | None = None) -> int:
         if url is not None:
