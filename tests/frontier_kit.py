@@ -17,6 +17,7 @@ from skitter.clock import Clock
 from skitter.frontier.base import Explanation, HostStanding, HostView, Settlement, Stats
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.rows import (
+    ABANDON,
     ERRAND_LANE,
     TABLES,
     HostRow,
@@ -118,6 +119,7 @@ class Driver:
         self.clock = FakeClock()
         self.settings = settings
         self.audited = audited
+        self.addresses: dict[str, str] = {}
         self._opener = opener
         self._runner = asyncio.Runner()
         self.frontier = opener(settings, self.clock)
@@ -161,6 +163,9 @@ class Driver:
     def requeue(self, *, host: str | None = None, url: str | None = None) -> int:
         return self.run(self.frontier.requeue(host=Host(host) if host else None, url=url))
 
+    def refresh(self, *, host: str | None = None, url: str | None = None) -> int:
+        return self.run(self.frontier.refresh(host=Host(host) if host else None, url=url))
+
     def stats(self) -> Stats:
         """Without the seen filter's figures, which are of this process and not of the crawl."""
         return msgspec.structs.replace(self.ask(self.frontier.stats()), seen_filter=None)
@@ -192,6 +197,7 @@ class Driver:
             sent_at=now - took,
             ended_at=now,
             result=result,
+            address=self.addresses.get(lease.host, ""),
         )
 
     def answer(self, lease: HostLease, *results: Result) -> list[Settlement]:
@@ -274,6 +280,7 @@ def audit(frontier: RocksFrontier) -> None:
     _check_leases(tables)
     _check_ready_index(frontier, tables)
     _check_standings(tables)
+    _check_abandoned(tables)
     _check_memory(frontier, tables)
 
 
@@ -358,7 +365,7 @@ def _check_ready_index(frontier: RocksFrontier, tables: _Tables) -> None:
 
 
 def _may_be_asked(row: HostRow, tier: int) -> bool:
-    if row.lease is not None or (row.policy is not None and row.policy.blocked):
+    if row.lease is not None or row.given_up or (row.policy is not None and row.policy.blocked):
         return False
     errand = tier == 0 and row.errands > 0
     return errand or (row.queued[tier] > 0 and not row.robots_elsewhere)
@@ -376,9 +383,21 @@ def _standing(row: HostRow) -> HostStanding:
         return HostStanding.ACTIVE
     if row.policy is not None and row.policy.blocked:
         return HostStanding.BLOCKED
+    if row.given_up:
+        return HostStanding.GIVEN_UP
     if sum(row.queued) + row.errands == 0:
         return HostStanding.IDLE
     return HostStanding.BACKING_OFF if row.failures else HostStanding.WAITING
+
+
+def _check_abandoned(tables: _Tables) -> None:
+    """Whatever waits for a host that will never be asked is on the list of what is to be emptied."""
+    listed = {entry[len(ABANDON) :] for entry in tables.raw["meta"] if entry.startswith(ABANDON)}
+    for ident, row in tables.hosts.items():
+        blocked = row.policy is not None and row.policy.blocked
+        in_vain = row.errands > 0 and (blocked or row.given_up)
+        if in_vain or (row.given_up and any(row.queued)):
+            assert ident in listed, row.host
 
 
 def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:

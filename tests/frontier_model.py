@@ -19,6 +19,7 @@ from skitter.model import (
     Fetched,
     HostLease,
     HostPolicy,
+    NotModified,
     Outcome,
     Redirected,
     Result,
@@ -27,7 +28,13 @@ from skitter.model import (
     TaskKind,
     Via,
 )
-from skitter.settings import CrawlSettings, FrontierSettings, RetrySettings, Settings
+from skitter.settings import (
+    CrawlSettings,
+    FrontierSettings,
+    PolitenessSettings,
+    RetrySettings,
+    Settings,
+)
 from tests.frontier_kit import NO_RULES, OK, discovered, failed, redirected, robots
 
 HOSTS = ("http://a.test", "http://b.test", "http://c.test")
@@ -35,21 +42,27 @@ PATHS = {"/1": 90, "/2": 60, "/3": 30, "/4": 10, "/5": 10, "/private/6": 60}
 URLS = [host + path for host in HOSTS for path in PATHS]
 DENYING = robots("Disallow: /private/")
 SLOW = robots("Crawl-delay: 7")
+TAGGED = RobotsRead(status=200, body=DENYING.body, etag='"r"')
+ADDRESSES = {HOSTS[0]: "93.184.216.34", HOSTS[1]: "93.184.216.34", HOSTS[2]: "93.184.216.35"}
 BACKOFF = (60.0, 3600.0, 21600.0)
 ATTEMPTS = 3
 GOOD: dict[TaskKind, Result] = {TaskKind.PAGE: OK, TaskKind.ROBOTS: NO_RULES}
 # kind -> attempts, whether the host is blamed, the state after the last attempt
 TABLE = {
+    FailureKind.DNS_NOT_FOUND: (2, True, "dead_letter"),
     FailureKind.CONNECT_REFUSED: (ATTEMPTS, True, "dead_letter"),
     FailureKind.THROTTLED: (ATTEMPTS, True, "dead_letter"),
     FailureKind.PROTOCOL: (2, False, "dead_letter"),
     FailureKind.HEADERS_TOO_LARGE: (1, False, "dead_letter"),
     FailureKind.TYPE_UNWANTED: (1, False, "refused"),
 }
+# kinds with less patience than the others: waits of an hour after two in a row, the third is the last
+IMPATIENT = (FailureKind.DNS_NOT_FOUND, FailureKind.ADDRESS_REFUSED)
 # one entry each of the bounded caches, so that every step also misses them
 SETTINGS = Settings(
     crawl=CrawlSettings(scope="any"),
-    retry=RetrySettings(attempts=ATTEMPTS, backoff=BACKOFF, quarantine_after=4),
+    politeness=PolitenessSettings(address_rate=1.0),
+    retry=RetrySettings(attempts=ATTEMPTS, backoff=BACKOFF, quarantine_after=4, quarantines=1),
     frontier=FrontierSettings(tasks_per_lease=3, cached_hosts=1, recent_keys=2),
 )
 
@@ -68,6 +81,12 @@ class Url:
     state: str = "queued"
     attempts: int = 0
     due: float = 0.0
+    status: int = 0
+    body: int = 0
+    by_type: bool = False
+
+    def has_final_answer(self) -> bool:
+        return self.state in ("completed", "gone") or (self.state == "refused" and self.by_type)
 
 
 @dataclass
@@ -77,6 +96,12 @@ class Site:
     last_start: float = 0.0
     not_before: float = 0.0
     failures: int = 0
+    alike: int = 0
+    failing_as: FailureKind | None = None
+    given_up: FailureKind | None = None
+    address: str = ""
+    booked: bool = False
+    etag: str = ""
     penalty: float = 1.0
     crawl_delay: float = 0.0
     policy: HostPolicy = field(default_factory=HostPolicy)
@@ -97,17 +122,36 @@ class Site:
     def denies(self, url: str) -> bool:
         return self.body == DENYING.body and "/private/" in url
 
+    def forgiven(self) -> None:
+        self.failures = self.alike = 0
+        self.failing_as = self.given_up = None
+
     def well(self) -> None:
-        self.failures = 0
+        self.forgiven()
+        self.answered()
+
+    def answered(self) -> None:
         if self.penalty > 1:
             self.penalty = max(1.0, 1.0 / min(1.0, 1.0 / self.penalty + 0.1))
 
     def blame(self, kind: FailureKind, now: float) -> None:
         self.failures += 1
+        self.alike = self.alike + 1 if self.failing_as is kind else 1
+        self.failing_as = kind
         wait = 86_400.0 if self.failures >= 4 else BACKOFF[min(self.failures, 3) - 1]
+        if kind in IMPATIENT and (self.failures >= 4 or self.alike >= 2):
+            wait = 3600.0
+        if self.failures >= 5 or (kind in IMPATIENT and self.alike >= 3):
+            self.given_up = kind
         if kind is FailureKind.THROTTLED:
             self.penalty = min(self.penalty * 2, 64.0)
         self.not_before = max(self.not_before, now + wait)
+
+    def out_of_reach(self) -> bool:
+        return self.policy.blocked or self.given_up is not None
+
+    def is_capped(self) -> bool:
+        return bool(self.address) and self.policy.delay is None
 
 
 class Model:
@@ -119,6 +163,7 @@ class Model:
         self.sites = {host: Site() for host in HOSTS}
         self.old: list[HostLease] = []
         self.errands: list[tuple[str, str]] = []
+        self.opened_at = 0.0
 
     def admitted(self, url: str, via: Via) -> bool:
         known = self.urls.get(url)
@@ -133,7 +178,7 @@ class Model:
         now = self.clock.now()
         certain, possible = set(), set()
         for host, site in self.sites.items():
-            if site.lease is not None or site.policy.blocked or site.earliest() > now + 1e-5:
+            if site.lease is not None or site.out_of_reach() or site.earliest() > now + 1e-5:
                 continue
             queued = [url for url in self._of(host) if self.urls[url].state == "queued"]
             errand = self._errands_to(host)
@@ -141,7 +186,8 @@ class Model:
                 possible.add(host)
             unread = site.robots_until <= now
             sure = errand or (not site.elsewhere and any(unread or not site.denies(url) for url in queued))
-            if sure and site.earliest() <= now - 1e-5:
+            # one whose address is shared may find it busy
+            if sure and site.earliest() <= now - 1e-5 and not site.is_capped():
                 certain.add(host)
         return certain, possible
 
@@ -159,10 +205,22 @@ class Model:
         assert lease.not_before >= max(now, site.earliest()) - 1e-5
         assert lease.deadline == now + duration
         assert all(old.token < lease.token for old in self.old)
+        self._check_address(lease, site)
         self._check_tasks(lease, site)
         self.old.append(lease)
         site.lease, site.deadline = lease, lease.deadline
         site.open_keys = {task.key for task in lease.tasks}
+
+    def _check_address(self, lease: HostLease, site: Site) -> None:
+        """One request a second: nobody else on this address is leased, or was asked less than a second ago."""
+        site.booked = site.is_capped()
+        if not site.booked:
+            return
+        assert lease.not_before >= self.opened_at + 1.0 - 1e-5
+        for other in self.sites.values():
+            if other is not site and other.booked and other.address == site.address:
+                assert other.lease is None, "two hosts of one address leased"
+                assert lease.not_before >= other.last_start + 1.0 - 1e-5
 
     def _check_tasks(self, lease: HostLease, site: Site) -> None:
         errands = self._errands_to(lease.host)
@@ -172,6 +230,7 @@ class Model:
         elif site.robots_until <= self.clock.now():
             assert kinds == {TaskKind.ROBOTS}, "a page before its robots.txt"
             assert [task.url for task in lease.tasks] == [lease.host + "/robots.txt"]
+            assert lease.tasks[0].etag == site.etag
         else:
             assert kinds == {TaskKind.PAGE}
             for task in lease.tasks:
@@ -188,6 +247,27 @@ class Model:
         site.last_start = max(site.last_start, last_start)
         site.lease = None
         site.open_keys = set()
+
+    def abandoned(self) -> list[str]:
+        """What promote makes of hosts that are out of reach: those that waited for an answer from one of them
+        back off, and of those that are given up the queued URLs are to be dead letters."""
+        out = {host for host, site in self.sites.items() if site.out_of_reach() and site.lease is None}
+        given_up = {host for host in out if self.sites[host].given_up is not None}
+        returned = [errand for errand in self.errands if errand[0] in out]
+        for asked, asking in returned:
+            self.errands.remove((asked, asking))
+            self.sites[asking].elsewhere = False
+            kind = self.sites[asked].given_up or FailureKind.ADDRESS_REFUSED
+            self.sites[asking].blame(kind, self.clock.now())
+        return [url for host in given_up for url in self._of(host) if self.urls[url].state == "queued"]
+
+    def has_work_in_vain(self, host: str) -> bool:
+        """A host that is given up, and something that is not leased waits for it all the same."""
+        site = self.sites[host]
+        leased = [t for t in site.lease.tasks if t.behalf and t.key in site.open_keys] if site.lease else []
+        waits = len(self._errands_to(host)) > len(leased)
+        waits = waits or any(self.urls[url].state == "queued" for url in self._of(host))
+        return site.given_up is not None and waits
 
     def live(self) -> list[HostLease]:
         return [site.lease for site in self.sites.values() if site.lease is not None]
@@ -215,6 +295,7 @@ class Model:
         return Settled.LATE
 
     def _apply(self, site: Site, task: Task, result: Result) -> None:
+        site.address = ADDRESSES[task.url[: task.url.index("/", 8)]]
         if task.kind is TaskKind.ROBOTS:
             return self._apply_robots(site, task, result)
         url = self.urls[task.url]
@@ -223,10 +304,16 @@ class Model:
         match result:
             case Fetched():
                 url.state = "gone" if result.status == 404 else "completed"
+                url.status = url.body = result.status
                 links = result.links
+                site.well()
+            case NotModified():
+                url.state = "gone" if url.body == 404 else "completed"
+                url.status = url.body or 304
                 site.well()
             case Redirected():
                 url.state = "completed"
+                url.status = result.status
                 links = (result.target,)
                 site.well()
             case Failed():
@@ -240,8 +327,10 @@ class Model:
         attempts, blames, end = TABLE[kind]
         if blames:
             site.blame(kind, now)
+        url.status = 0
         if url.attempts >= attempts:
             url.state = end
+            url.by_type = kind is FailureKind.TYPE_UNWANTED
         else:
             url.state = "failed"
             url.due = now + BACKOFF[min(url.attempts, 3) - 1]
@@ -256,10 +345,16 @@ class Model:
             case RobotsRead():
                 site.well()
                 self._learned(concerned, result.body)
+                concerned.etag = "" if task.behalf else result.etag
+            case NotModified() if concerned is site and site.etag and not task.behalf:
+                site.well()
+                site.robots_until = now + 86_400
+            case NotModified():
+                concerned.blame(FailureKind.PROTOCOL, now)
             case Redirected() if task.hops >= 5:
                 self._learned(concerned, b"")
             case Redirected():
-                site.well()
+                site.answered()
                 concerned.elsewhere = True
                 asker = next(host for host, other in self.sites.items() if other is concerned)
                 self.errands.append((host_of(result.target.url), asker))
@@ -272,6 +367,8 @@ class Model:
 
     def _learned(self, site: Site, body: bytes) -> None:
         site.body = body
+        site.etag = ""
+        site.forgiven()
         site.crawl_delay = 7.0 if body == SLOW.body else 0.0
         site.robots_until = self.clock.now() + 86_400
 
@@ -280,14 +377,15 @@ page_results: st.SearchStrategy[Result] = st.one_of(
     st.lists(st.sampled_from(URLS), max_size=3).map(
         lambda urls: Fetched(status=200, size=3, links=tuple(found(url) for url in urls))
     ),
-    st.just(Fetched(status=404, size=1)),
+    st.sampled_from([Fetched(status=404, size=1), NotModified()]),
     st.sampled_from(URLS).map(lambda url: redirected(url, status=302)),
     st.sampled_from(sorted(TABLE)).map(failed),
 )
 robots_results: st.SearchStrategy[Result] = st.one_of(
-    st.sampled_from([RobotsRead(status=404), DENYING, SLOW]),
-    st.sampled_from([RobotsRead(status=404), DENYING]),
+    st.sampled_from([RobotsRead(status=404), DENYING, SLOW, TAGGED]),
+    st.sampled_from([RobotsRead(status=404), TAGGED, NotModified()]),
     st.sampled_from(HOSTS).map(lambda host: redirected(host + "/moved.txt")),
     st.sampled_from([FailureKind.CONNECT_REFUSED, FailureKind.PROTOCOL, FailureKind.THROTTLED]).map(failed),
+    st.just(failed(FailureKind.DNS_NOT_FOUND)),
 )
 waits = st.sampled_from([0.5, 0.5, 1.0, 1.0, 7.0, 30.0, 61.0, 61.0, 3600.0, 90_000.0])

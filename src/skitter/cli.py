@@ -123,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_explain(commands)
     _add_hosts(commands)
     _add_dead(commands)
+    _add_refresh(commands)
     _add_policy(commands)
     _add_settings(commands)
     return parser
@@ -190,7 +191,7 @@ def _add_hosts(commands: Any) -> None:
     )
     command.add_argument(
         "--standing",
-        choices=("idle", "waiting", "active", "backing_off", "blocked"),
+        choices=("idle", "waiting", "active", "backing_off", "blocked", "given_up"),
         help="only hosts that are so",
     )
 
@@ -206,6 +207,13 @@ def _add_dead(commands: Any) -> None:
     command.add_argument(
         "--limit", type=_at_least_one, default=100, metavar="N", help="list at most N (default 100)"
     )
+
+
+def _add_refresh(commands: Any) -> None:
+    command = _command(commands, "refresh", "queue what was fetched again, to see what changed", _refresh)
+    _add_folder(command)
+    command.add_argument("urls", nargs="*", metavar="URL", help="only these")
+    command.add_argument("--host", metavar="HOST", help="only of this host")
 
 
 def _add_policy(commands: Any) -> None:
@@ -338,13 +346,8 @@ def _hosts(arguments: argparse.Namespace) -> int:
     from skitter.console import inspect
 
     folder, settings = _existing(arguments)
-    return _say(
-        _run(
-            inspect.hosts(
-                folder, settings, limit=arguments.limit, standing=arguments.standing, as_json=arguments.json
-            )
-        )
-    )
+    asked = {"limit": arguments.limit, "standing": arguments.standing}
+    return _say(_run(inspect.hosts(folder, settings, **asked, as_json=arguments.json)))
 
 
 def _dead(arguments: argparse.Namespace) -> int:
@@ -352,16 +355,20 @@ def _dead(arguments: argparse.Namespace) -> int:
 
     folder, settings = _existing(arguments)
     if arguments.requeue:
-        moving = inspect.requeue(
-            folder, settings, host=arguments.host, urls=arguments.urls, as_json=arguments.json
-        )
-        return _say(_run(moving))
+        asked = {"host": arguments.host, "urls": arguments.urls}
+        return _say(_run(inspect.requeue(folder, settings, **asked, as_json=arguments.json)))
     if arguments.urls:
         raise UsageError("URLs are for requeueing: add --requeue, or ask skitter explain URL about one")
-    listing = inspect.dead(
-        folder, settings, host=arguments.host, limit=arguments.limit, as_json=arguments.json
-    )
-    return _say(_run(listing))
+    asked = {"host": arguments.host, "limit": arguments.limit}
+    return _say(_run(inspect.dead(folder, settings, **asked, as_json=arguments.json)))
+
+
+def _refresh(arguments: argparse.Namespace) -> int:
+    from skitter.console import inspect
+
+    folder, settings = _existing(arguments)
+    asked = {"host": arguments.host, "urls": arguments.urls}
+    return _say(_run(inspect.refresh(folder, settings, **asked, as_json=arguments.json)))
 
 
 def _policy(arguments: argparse.Namespace) -> int:

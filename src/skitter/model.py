@@ -130,6 +130,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     etag: str = ""
     last_modified: str = ""
+    digest: bytes = b""
+    """Of the body that the validators are for; a 304 is archived as pointing at it."""
     behalf: Host | None = None
 
 
@@ -211,12 +213,17 @@ class Redirected(msgspec.Struct, frozen=True, kw_only=True, tag="redirected"):
 
 
 class RobotsRead(msgspec.Struct, frozen=True, kw_only=True, tag="robots_read"):
-    """robots.txt was answered: with rules (2xx, `body`), or with none to obey (4xx, empty body)."""
+    """robots.txt was answered: with rules (2xx, `body`), or with none to obey (4xx, empty body). `digest` is of
+    what crossed the wire, `body` is decoded."""
 
     status: int
     body: bytes = b""
+    digest: bytes = b""
+    copy: Copy | None = None
     size: int = 0
     record: RecordAt | None = None
+    etag: str = ""
+    last_modified: str = ""
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):

@@ -40,15 +40,25 @@ a setting.
 _FAILURES_INTRO = """\
 # Failures
 
-Every way a fetch can fail, and what follows. After a failure a URL waits `retry.backoff`, or what the table
-names instead (the first entry after the first failure, the last one repeated), or what Retry-After asked
-for if that is longer, and is tried again until its attempts are used up. Where the host backs off, the whole
-host is left alone for the same waits by its own failures in a row, and for `retry.quarantine` after
-`retry.quarantine_after` of them. 429 and 503 also halve its rate at once; good answers bring it back slowly.
+Every way a fetch can fail, and what follows.
 
-A robots.txt that cannot be read holds back every URL of its host, whatever the kind: it is asked for again
-after the same waits. So does one that redirects to an address we must not dial. But where the host itself is
-at such an address, its URLs are refused as if each had been asked for.
+**The URL** waits by its own failures in a row: `retry.backoff`, or the waits the table names instead (the first
+entry after the first failure, the last one repeated), or what Retry-After asked for if that is longer. It is
+tried again until its attempts are used up.
+
+**The host**, where it backs off, is left alone as a whole: for the same waits by its own failures in a row, for
+`retry.quarantine` from `retry.quarantine_after` of them on, and when it fails again after `retry.quarantines`
+quarantines it is *given up*: whatever is queued for it, now or later, becomes a dead letter with the host's
+reason. `skitter dead DIR --requeue --host HOST` brings all of it back and tries the host anew. A good answer
+starts the count anew. 429 and 503 also halve its rate at once; good answers bring it back slowly.
+
+A robots.txt that cannot be read holds back every URL of its host, so there every kind counts against the host,
+whether it backs off for a page or not. A robots.txt that redirects to a host that is given up, blocked or not
+to be dialled counts as unreachable. But where the host itself is at an address that must not be dialled, its URLs
+are refused as if each had been asked for.
+
+The columns of quarantines are the host's. They cap the settings; the number of quarantines replaces it. Kinds
+with less patience than the settings count only their own failures in a row.
 """
 
 _HOSTS_INTRO = """\
@@ -135,15 +145,19 @@ def failures_page() -> str:
         (
             f"`{kind.value}`",
             rule.why,
-            str(rule.attempts or "`retry.attempts`"),
-            ", ".join(map(_span, rule.waits)) or "`retry.backoff`",
-            "yes" if rule.blames_host else "no",
+            str(rule.attempts or "`attempts`"),
             rule.ends_as.name.lower().replace("_", " "),
+            "yes" if rule.blames_host else "no",
+            ", ".join(map(_span, rule.waits)) or "`backoff`",
+            str(rule.quarantine_after or "`quarantine_after`"),
+            f"`quarantine`, at most {_span(rule.quarantine)}" if rule.quarantine else "`quarantine`",
+            str(rule.quarantines or "`quarantines`"),
         )
         for kind, rule in RULES.items()
     )
-    head = ("kind", "what happened", "attempts", "waits", "host backs off", "ends as")
-    return "\n".join([_GENERATED, _FAILURES_INTRO, _table(head, rows)])
+    head = ("kind", "what happened", "attempts", "ends as", "host backs off", "waits", "quarantine after")
+    more = ("quarantine", "quarantines until given up")
+    return "\n".join([_GENERATED, _FAILURES_INTRO, _table((*head, *more), rows)])
 
 
 def _span(seconds: float) -> str:

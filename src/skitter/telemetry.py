@@ -103,6 +103,7 @@ class Event(StrEnum):
     PAGE_UNREAD = "page_unread"
     ROBOTS_UNREACHABLE = "robots_unreachable"
     URL_DEAD = "url_dead"
+    HOST_GIVEN_UP = "host_given_up"
     LEASE_EXPIRED = "lease_expired"
     LOG_RESUMED = "log_resumed"
 
@@ -116,6 +117,7 @@ EVENTS: dict[Event, str] = {
     Event.PAGE_UNREAD: "A page is archived but could not be read (to its end), as a broken PDF: URL key, reason.",
     Event.ROBOTS_UNREACHABLE: "A robots.txt could not be had, so its host is not crawled for now.",
     Event.URL_DEAD: "A URL used up its attempts and waits for the operator.",
+    Event.HOST_GIVEN_UP: "A host failed too often; what waits for it becomes dead letters: host, last failure.",
     Event.LEASE_EXPIRED: "A worker did not come back in time; its URLs are queued again.",
     Event.LOG_RESUMED: "The log can be written again: lines lost meanwhile.",
 }

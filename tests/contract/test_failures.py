@@ -42,8 +42,8 @@ PROMISED = {
 }
 # Where the waits are not those of the setting.
 WAITS = {
-    _K.DNS_NOT_FOUND: (10_800.0,),
-    _K.DNS_FAILED: (600.0, 3600.0, 21_600.0),
+    _K.DNS_NOT_FOUND: (3600.0,),
+    _K.DNS_FAILED: (600.0, 3600.0),
     _K.DNS_TIMEOUT: (60.0, 600.0, 3600.0),
     _K.TLS_EXPIRED: (21_600.0, 86_400.0),
     _K.TLS_UNTRUSTED: (86_400.0,),

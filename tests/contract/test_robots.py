@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from skitter.model import FailureKind, HostLease, RobotsRead, TaskKind
-from skitter.schedule.retry import wait_after
-from skitter.settings import CrawlSettings, Settings
+from skitter.model import Failed, FailureKind, HostLease, NotModified, RobotsRead, TaskKind
+from skitter.schedule.retry import host_wait
+from skitter.settings import CrawlSettings, PolitenessSettings, Settings
 from tests.contract.conftest import Start
 from tests.frontier_kit import OK, Driver, discovered, failed, redirected, robots, seed
 
@@ -60,7 +60,7 @@ def test_a_host_whose_robots_txt_is_unreachable_waits_until_it_was_read(
     driver.admit(seed(A + "/"))
     for failures in (1, 2):
         driver.answer(robots_lease(driver), failed(kind))
-        wait = wait_after(kind, failures, driver.settings.retry.backoff)
+        wait = host_wait(kind, failures, failures, driver.settings.retry)
         driver.clock.advance(wait - 0.1)
         assert driver.lease() == []
         driver.clock.advance(0.1)
@@ -134,6 +134,128 @@ def test_an_old_reading_does_not_stand_in_for_one_that_fails(driver: Driver) -> 
     driver.answer(robots_lease(driver), failed(FailureKind.SERVER_ERROR))
     driver.clock.advance(60)
     robots_lease(driver)
+
+
+# -- asked for conditionally
+
+VALIDATED = RobotsRead(
+    status=200, body=b"User-agent: *\nDisallow: /private/", etag='"r1"', last_modified="yesterday"
+)
+
+
+def a_day_later(driver: Driver, *urls: str) -> HostLease:
+    """The host's robots.txt is due again."""
+    driver.clock.advance(DAY)
+    driver.admit(*(discovered(url) for url in urls))
+    return robots_lease(driver)
+
+
+def test_a_second_reading_is_conditional_and_304_keeps_the_rules_for_another_day(driver: Driver) -> None:
+    driver.open_host(A + "/", body=VALIDATED)
+    driver.fetch()
+    driver.reopen()
+    lease = a_day_later(driver, A + "/private/1", A + "/2")
+    assert (lease.tasks[0].etag, lease.tasks[0].last_modified) == ('"r1"', "yesterday")
+    driver.answer(lease, NotModified())
+    driver.clock.advance(1)
+    assert [task.url for task in driver.lease_one().tasks] == [A + "/2"]
+    assert driver.explain(A + "/private/1").state == "denied"
+    assert driver.host(A).robots == "robots.txt read"
+    driver.clock.advance(100)
+    driver.reap()
+    assert a_day_later(driver, A + "/3").tasks[0].etag == '"r1"'
+
+
+def test_validators_that_a_new_reading_did_not_bring_are_forgotten(driver: Driver) -> None:
+    driver.open_host(A + "/", body=VALIDATED)
+    driver.fetch()
+    driver.answer(a_day_later(driver, A + "/2"), robots())
+    driver.clock.advance(1)
+    driver.fetch()
+    assert (lease := a_day_later(driver, A + "/3")).tasks[0].etag == ""
+    assert lease.tasks[0].last_modified == ""
+
+
+def test_304_to_a_request_without_validators_is_a_failure_like_any_other(driver: Driver) -> None:
+    driver.open_host(A + "/")
+    driver.fetch()
+    driver.answer(a_day_later(driver, A + "/2"), NotModified())
+    assert driver.host(A).failures_in_a_row == 1
+    driver.clock.advance(60)
+    robots_lease(driver)
+
+
+def test_validators_of_a_file_elsewhere_are_not_sent_to_the_host_itself(driver: Driver) -> None:
+    driver.admit(seed(A + "/"))
+    driver.answer(robots_lease(driver), redirected(B + "/shared.txt"))
+    driver.answer(robots_lease(driver), VALIDATED)
+    driver.clock.advance(1)
+    driver.fetch()
+    assert a_day_later(driver, A + "/2").tasks[0].etag == ""
+
+
+# -- unreachable for long
+
+BROKEN = Failed(kind=FailureKind.SERVER_ERROR, detail="500", status=500)
+LENIENT = Settings(
+    politeness=PolitenessSettings(robots_unreachable="allow", robots_unreachable_after=30 * DAY)
+)
+
+
+def fail_for(driver: Driver, seconds: float, result: Failed = BROKEN) -> None:
+    """Every robots.txt that is asked for fails, until some page is leased or the time is over."""
+    end = driver.clock.now() + seconds
+    while driver.clock.now() < end:
+        for lease in driver.lease():
+            if lease.tasks[0].kind is not TaskKind.ROBOTS:
+                driver.release(lease)
+                return
+            driver.answer(lease, result)
+        driver.promote()
+        next_at = driver.ask(driver.frontier.horizon()).next_at
+        driver.clock.advance(max(1.0, min(end, next_at or end) - driver.clock.now()))
+
+
+def test_by_default_errors_never_become_permission(driver: Driver) -> None:
+    driver.admit(seed(A + "/"))
+    fail_for(driver, 60 * DAY)
+    assert driver.stats().fetches == driver.stats().robots_fetches
+    assert driver.explain(A + "/").state == "dead_letter"
+
+
+def test_by_setting_errors_for_a_month_count_as_no_rules(start: Start) -> None:
+    driver = start(LENIENT)
+    driver.admit(seed(A + "/private/1"))
+    fail_for(driver, 29.9 * DAY)
+    assert driver.stats().fetches == driver.stats().robots_fetches
+    assert driver.explain(A + "/private/1").state == "queued", "its time comes, so it is not given up"
+    fail_for(driver, 2 * DAY)
+    driver.clock.advance(100)
+    assert driver.lease_one().tasks[0].url == A + "/private/1"
+    assert "answers 500 for long" in driver.host(A).robots
+
+
+def test_by_setting_the_last_copy_read_is_obeyed_where_there_is_one(start: Start) -> None:
+    driver = start(LENIENT)
+    driver.open_host(A + "/", body=robots("Disallow: /private/"))
+    driver.fetch()
+    driver.clock.advance(DAY)
+    driver.admit(discovered(A + "/private/1"), discovered(A + "/2"))
+    fail_for(driver, 40 * DAY)
+    driver.clock.advance(100)
+    lease = driver.lease_one()
+    assert [task.url for task in lease.tasks] == [A + "/2"]
+    assert driver.explain(A + "/private/1").state == "denied"
+    driver.release(lease)
+    # a day later the file is asked for again, and its errors still count as before
+    assert a_day_later(driver, A + "/3").tasks[0].kind is TaskKind.ROBOTS
+
+
+def test_a_host_that_does_not_answer_at_all_is_given_up_whatever_the_setting(start: Start) -> None:
+    driver = start(LENIENT)
+    driver.admit(seed(A + "/"))
+    fail_for(driver, 10 * DAY, failed(FailureKind.CONNECT_REFUSED))
+    assert driver.explain(A + "/").state == "dead_letter"
 
 
 # -- redirects

@@ -188,8 +188,9 @@ def test_hosts_can_be_listed_by_where_they_stand(driver: Driver, standing: HostS
         HostStanding.ACTIVE: "http://active.test",
         HostStanding.BACKING_OFF: "http://failing.test",
         HostStanding.BLOCKED: "http://blocked.test",
+        HostStanding.GIVEN_UP: "http://nameless.test",
     }
-    driver.open_host(*(f"{host}/{i}" for host in names.values() for i in range(2)))
+    driver.open_host(*(f"{host}/{i}" for host in names.values() for i in range(3)))
     for lease in driver.lease():
         match lease.host:
             case "http://idle.test":
@@ -197,6 +198,8 @@ def test_hosts_can_be_listed_by_where_they_stand(driver: Driver, standing: HostS
             case "http://failing.test":
                 driver.settle(driver.outcome(lease, failed()))
                 driver.release(lease)
+            case "http://nameless.test":
+                driver.answer(lease, failed(FailureKind.DNS_NOT_FOUND))
             case "http://active.test":
                 pass
             case _:

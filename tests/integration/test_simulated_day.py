@@ -259,28 +259,24 @@ def test_pages_wait_until_robots_can_be_read_and_its_rules_hold(day: Day) -> Non
     assert not any("/private/" in url for url in asked)
 
 
-@pytest.mark.parametrize(
-    ("character", "takes", "waits", "words"),
-    [
-        (
-            "dead",
-            10.0,
-            [MINUTE, HOUR, 6 * HOUR, 6 * HOUR, 6 * HOUR],
-            "connect_timeout: no connection in 10 s",
-        ),
-        ("nameless", 0.5, [3 * HOUR] * 5, "dns_not_found: no such name"),
-    ],
-)
-def test_a_host_that_never_answers_is_left_alone_and_its_seed_waits(
-    day: Day, character: str, takes: float, waits: list[float], words: str
-) -> None:
-    times = day.times(character)
-    assert _gaps(times) == pytest.approx([wait + takes for wait in waits], abs=0.01)
-    each = day.driver.explain(_host(character) + "/")
+def test_a_host_that_never_answers_is_left_alone_and_its_seed_waits(day: Day) -> None:
+    times = day.times("dead")
+    waits = [MINUTE, HOUR, 6 * HOUR, 6 * HOUR, 6 * HOUR]
+    assert _gaps(times) == pytest.approx([wait + 10.0 for wait in waits], abs=0.01)
+    each = day.driver.explain(_host("dead") + "/")
     assert each.state == "queued"
     assert each.robots == "robots.txt has not been read yet"
+    words = "connect_timeout: no connection in 10 s"
     assert f"the host is backing off after 6 failures in a row ({words})" in each.waits
-    assert day.hour(each.next_at) == pytest.approx((times[-1] + takes + DAY) / HOUR, abs=0.001)
+    assert day.hour(each.next_at) == pytest.approx((times[-1] + 10.0 + DAY) / HOUR, abs=0.001)
+
+
+def test_a_name_that_does_not_exist_is_given_up_within_hours(day: Day) -> None:
+    assert _gaps(day.times("nameless")) == pytest.approx([HOUR + 0.5, HOUR + 0.5], abs=0.01)
+    each = day.driver.explain(_host("nameless") + "/")
+    assert (each.state, each.next_at) == ("dead_letter", None)
+    assert each.reason == "its host is given up: 3 failures in a row, dns_not_found: no such name"
+    assert day.driver.stats().hosts["given_up"] == 1
 
 
 def test_nobody_was_asked_too_soon_and_nothing_is_unaccounted_for(day: Day) -> None:

@@ -25,6 +25,7 @@ from skitter.errors import StoreFailed
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.store import Batch
 from skitter.model import (
+    FailureKind,
     HostLease,
     HostPolicy,
     Outcome,
@@ -35,14 +36,14 @@ from skitter.model import (
     Via,
 )
 from skitter.settings import Settings
-from tests.frontier_kit import Driver, audit
+from tests.frontier_kit import Driver, audit, failed
 from tests.frontier_model import (
+    ADDRESSES,
     GOOD,
     HOSTS,
     SETTINGS,
     URLS,
     Model,
-    Url,
     found,
     host_of,
     page_results,
@@ -56,6 +57,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory(prefix="skitter-machine-")
         opener = partial(_open, Path(self.folder.name) / "frontier")
         self.driver = Driver(opener, SETTINGS)
+        self.driver.addresses = ADDRESSES
         self.clock = self.driver.clock
         self.model = Model(self.clock)
         self.settled: list[Outcome] = []
@@ -102,6 +104,18 @@ class FrontierMachine(RuleBasedStateMachine):
         self.wait_for_work()
         leases = self._lease("w1", 10, 60.0)
         self._settle([self._draw_outcome(choices, le, task) for le in leases for task in le.tasks])
+
+    @rule(
+        kind=st.sampled_from([FailureKind.CONNECT_REFUSED, FailureKind.DNS_NOT_FOUND]), emptied=st.booleans()
+    )
+    def lose_the_network(self, kind: FailureKind, emptied: bool) -> None:
+        """Nobody can be reached for as long as it takes to give hosts up."""
+        for _ in range(4):
+            self.wait_for_work()
+            leases = self._lease("w1", 10, 60.0)
+            self._settle([self.driver.outcome(le, failed(kind), task) for le in leases for task in le.tasks])
+        if emptied:
+            self.promote()
 
     @rule(choices=st.data(), how=st.sampled_from(["release", "expire", "crash"]), again=st.booleans())
     def come_back_late(self, choices: st.DataObject, how: str, again: bool) -> None:
@@ -236,7 +250,14 @@ class FrontierMachine(RuleBasedStateMachine):
     def promote(self) -> None:
         now = self.clock.now()
         self.driver.promote()
+        buried = self.model.abandoned()
+        for url in buried:
+            self.model.urls[url].state = "dead_letter"
         for url, known in self.model.urls.items():
+            if known.state == "queued" and self.model.sites[host_of(url)].given_up is not None:
+                # given up only just now, in the course of the same call
+                known.state = self.driver.explain(url).state
+                assert known.state in ("queued", "dead_letter")
             if known.state == "failed" and known.due <= now:
                 known.state = "queued"
             elif known.state == "denied" and not self.model.sites[host_of(url)].denies(url):
@@ -246,11 +267,25 @@ class FrontierMachine(RuleBasedStateMachine):
     @rule()
     def requeue(self) -> None:
         dead = [url for url, known in self.model.urls.items() if known.state == "dead_letter"]
+        for host in filter(self.model.has_work_in_vain, HOSTS):
+            self._pardon(host)
         assert self.driver.requeue() == len(dead)
         for url in dead:
-            self.model.urls[url] = Url()
-            site = self.model.sites[host_of(url)]
-            site.failures, site.not_before = 0, 0.0
+            known = self.model.urls[url]
+            known.state, known.attempts = "queued", 0
+            self._pardon(host_of(url))
+
+    def _pardon(self, host: str) -> None:
+        site = self.model.sites[host]
+        site.forgiven()
+        site.not_before = 0.0
+
+    @rule()
+    def refresh(self) -> None:
+        final = [known for known in self.model.urls.values() if known.has_final_answer()]
+        assert self.driver.refresh() == len(final)
+        for known in final:
+            known.state, known.attempts, known.by_type = "queued", 0, False
 
     @rule(
         host=st.sampled_from(HOSTS),
@@ -270,11 +305,15 @@ class FrontierMachine(RuleBasedStateMachine):
     def crash(self) -> None:
         self.crashes += 1
         self.driver.reopen()
+        self.model.opened_at = self.clock.now()
         for site in self.model.sites.values():
+            site.booked = False
             if site.lease is not None:
                 self.model.ended(site, self.clock.now())
 
-    @rule(call=st.sampled_from(["admit", "lease", "settle", "release", "promote", "reap", "requeue"]))
+    @rule(
+        call=st.sampled_from(["admit", "lease", "settle", "release", "promote", "reap", "requeue", "refresh"])
+    )
     def lose_a_write(self, call: str) -> None:
         """A write fails as a full disk makes it fail: the call raises, and nothing has changed."""
         driver, live = self.driver, self.model.live()
@@ -287,6 +326,7 @@ class FrontierMachine(RuleBasedStateMachine):
             "promote": driver.promote,
             "reap": driver.reap,
             "requeue": driver.requeue,
+            "refresh": driver.refresh,
         }
         store = driver.frontier._store
         with pytest.MonkeyPatch.context() as patch:
@@ -308,6 +348,8 @@ class FrontierMachine(RuleBasedStateMachine):
         states = [known.state for known in self.model.urls.values()]
         assert {name: n for name, n in stats.urls.items() if n} == {s: states.count(s) for s in set(states)}
         assert stats.hosts["active"] == len(self.model.live())
+        pages = [u for u in self.model.urls.values() if u.state == "completed" and 200 <= u.status < 300]
+        assert stats.pages == len(pages)
 
     # -- the end
 

@@ -1,4 +1,4 @@
-"""The commands that look into a crawl or steer it: stats, explain, hosts, dead, policy.
+"""The commands that look into a crawl or steer it: stats, explain, hosts, dead, refresh, policy.
 
 Each returns text for people or, with `as_json`, JSON for programs. Looking on works while a crawl runs.
 """
@@ -65,9 +65,7 @@ async def dead(
 async def requeue(
     folder: CrawlFolder, settings: Settings, *, host: str | None, urls: Sequence[str], as_json: bool
 ) -> str:
-    for url in urls:
-        if normalise(url) is None:
-            raise UsageError(f"{url!r} is not an http or https URL")
+    _check_urls(urls)
     async with open_frontier(folder, settings, read_only=False) as frontier:
         if urls:
             moved = sum([await frontier.requeue(url=url) for url in urls])
@@ -78,6 +76,40 @@ async def requeue(
     if as_json:
         return _json({"requeued": moved})
     return f"{moved:,} dead letters are queued again: skitter crawl --into {folder.path} fetches them"
+
+
+async def refresh(
+    folder: CrawlFolder, settings: Settings, *, host: str | None, urls: Sequence[str], as_json: bool
+) -> str:
+    """Queue what has its final answer again. A URL that the crawl does not know is a mistake worth a word."""
+    if host and urls:
+        raise UsageError("give --host or URLs, not both")
+    _check_urls(urls)
+    async with open_frontier(folder, settings, read_only=False) as frontier:
+        states = {url: (await frontier.explain(url)).state for url in urls}
+        if unknown := [url for url, state in states.items() if state == "unknown"]:
+            raise UsageError(f"{unknown[0]} is not known to this crawl: give it to skitter crawl as a seed")
+        if urls:
+            moved = sum([await frontier.refresh(url=url) for url in states])
+        elif host:
+            moved = sum([await frontier.refresh(host=one) for one in hosts_named(host)])
+        else:
+            moved = await frontier.refresh()
+    return _json({"refreshed": moved}) if as_json else _refreshed_words(moved, states, folder)
+
+
+def _refreshed_words(moved: int, states: dict[str, str], folder: CrawlFolder) -> str:
+    if not moved:
+        standing = ", ".join(f"{url} is {state.replace('_', ' ')}" for url, state in states.items())
+        why = f": {standing}" if standing else ", all that was fetched is queued already"
+        return f"nothing to look at again{why}"
+    return f"{moved:,} URLs are queued again: skitter crawl --into {folder.path} looks what changed"
+
+
+def _check_urls(urls: Sequence[str]) -> None:
+    for url in urls:
+        if normalise(url) is None:
+            raise UsageError(f"{url!r} is not an http or https URL")
 
 
 async def policy(

@@ -49,13 +49,15 @@ class Settled(StrEnum):
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """How one outcome was settled, and what admission said of the links it brought."""
+    """How one outcome was settled, what admission said of the links it brought, and whether it was the failure
+    that made us give its host up."""
 
     settled: Settled
     state: UrlState | None = None
     added: int = 0
     known: int = 0
     refused: int = 0
+    gave_up: bool = False
 
 
 class HostStanding(StrEnum):
@@ -66,6 +68,7 @@ class HostStanding(StrEnum):
     ACTIVE = "active"
     BACKING_OFF = "backing_off"
     BLOCKED = "blocked"
+    GIVEN_UP = "given_up"
 
 
 class Horizon(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,7 +212,8 @@ class Frontier(Protocol):
         ...
 
     async def promote(self, now: float) -> int:
-        """Due retries and revisits go back to their queues."""
+        """Due retries go back to their queues, and so does what a changed robots.txt allows; what waits for a
+        host that was given up becomes dead letters. A bounded step: how many it moved, 0 when all is done."""
         ...
 
     async def first_copies(self, digests: Sequence[bytes]) -> list[Copy | None]:
@@ -229,7 +233,13 @@ class Frontier(Protocol):
     async def dead_letters(self, *, limit: int, host: Host | None = None) -> list[DeadLetter]: ...
 
     async def requeue(self, *, host: Host | None = None, url: str | None = None) -> int:
-        """Dead letters (all, of a host, or one URL) go back to the queue with their attempts forgotten."""
+        """Dead letters (all, of a host, or one URL) go back to the queue with their attempts forgotten, and so
+        are the failures of their hosts: one that was given up is tried again."""
+        ...
+
+    async def refresh(self, *, host: Host | None = None, url: str | None = None) -> int:
+        """What has its final answer (completed, gone, or refused for its content type; all, of a host, or one
+        URL) goes back to its queue once, to be asked for again with the validators it came with."""
         ...
 
     async def set_policy(self, host: Host, policy: HostPolicy) -> None: ...

@@ -10,16 +10,26 @@ from collections.abc import Sequence
 import msgspec
 
 from skitter.model import FailureKind, UrlState
+from skitter.settings import RetrySettings
 
 
 class FailureRule(msgspec.Struct, frozen=True, kw_only=True):
-    """`attempts` caps the setting `retry.attempts` for this kind (0: no cap). `waits`: seconds after the 1st,
-    2nd, ... failure, where `retry.backoff` would be too soon or too late; the last repeats. `blames_host`: the
-    host is left alone for a while as well. `ends_as`: the state after the last attempt."""
+    """Of a URL: `attempts` caps the setting `retry.attempts` (0: no cap), `ends_as` is the state after the last.
+
+    `waits`: seconds after the 1st, 2nd, ... failure, of the URL and of the host, where `retry.backoff` would be
+    too soon or too late; the last repeats.
+
+    Of a host: `blames_host` says that it is left alone as well, as every kind does when it was robots.txt that
+    could not be had. `quarantine_after` and `quarantine` cap the settings of those names; `quarantines` replaces
+    the setting. 0 leaves the setting alone.
+    """
 
     attempts: int = 0
     waits: tuple[float, ...] = ()
     blames_host: bool = False
+    quarantine_after: int = 0
+    quarantine: float = 0.0
+    quarantines: int = 0
     ends_as: UrlState = UrlState.DEAD_LETTER
     why: str
 
@@ -30,20 +40,40 @@ RULES: dict[FailureKind, FailureRule] = {
     # The zone's own word, which resolvers repeat from their caches for up to an hour or three: asked sooner, the
     # second time would be the first one over again.
     _K.DNS_NOT_FOUND: FailureRule(
-        attempts=2, waits=(3 * _HOUR,), blames_host=True, why="the name does not exist"
+        attempts=2,
+        waits=(_HOUR,),
+        blames_host=True,
+        quarantine_after=2,
+        quarantine=_HOUR,
+        quarantines=1,
+        why="the name does not exist",
     ),
     # Broken delegation or signatures: repaired in hours. RFC 2308, 7.1 lets resolvers keep it for five minutes.
     _K.DNS_FAILED: FailureRule(
-        waits=(10 * _MINUTE, _HOUR, 6 * _HOUR),
+        waits=(10 * _MINUTE, _HOUR),
         blames_host=True,
+        quarantine_after=3,
+        quarantine=_HOUR,
+        quarantines=3,
         why="the name servers answered with an error",
     ),
-    # Lost packets, ours or theirs, are over soon; nothing remembers them.
+    # Lost packets, ours or theirs, are over soon, and nothing remembers them; often it is our own network's
+    # fault, so most of a day passes before a host is given up.
     _K.DNS_TIMEOUT: FailureRule(
-        waits=(_MINUTE, 10 * _MINUTE, _HOUR), blames_host=True, why="the name servers did not answer"
+        waits=(_MINUTE, 10 * _MINUTE, _HOUR),
+        blames_host=True,
+        quarantine_after=4,
+        quarantine=_HOUR,
+        quarantines=20,
+        why="the name servers did not answer",
     ),
     _K.ADDRESS_REFUSED: FailureRule(
-        attempts=1, ends_as=UrlState.REFUSED, why="the name leads to an address we must not dial"
+        attempts=1,
+        quarantine_after=2,
+        quarantine=_HOUR,
+        quarantines=1,
+        ends_as=UrlState.REFUSED,
+        why="the name leads to an address we must not dial",
     ),
     _K.CONNECT_REFUSED: FailureRule(blames_host=True, why="nobody listens there, or it is unreachable"),
     _K.CONNECT_TIMEOUT: FailureRule(blames_host=True, why="no connection within fetch.connect_timeout"),
@@ -52,19 +82,32 @@ RULES: dict[FailureKind, FailureRule] = {
         attempts=3,
         waits=(6 * _HOUR, _DAY),
         blames_host=True,
+        quarantine_after=3,
+        quarantines=1,
         why="the certificate has expired or is not valid yet",
     ),
     _K.TLS_UNTRUSTED: FailureRule(
         attempts=2,
         waits=(_DAY,),
         blames_host=True,
+        quarantine_after=2,
+        quarantines=1,
         why="the certificate is self-signed or its issuer unknown",
     ),
     _K.TLS_NAME: FailureRule(
-        attempts=2, waits=(_DAY,), blames_host=True, why="the certificate is for another name"
+        attempts=2,
+        waits=(_DAY,),
+        blames_host=True,
+        quarantine_after=2,
+        quarantines=1,
+        why="the certificate is for another name",
     ),
     _K.TLS_HANDSHAKE: FailureRule(
-        attempts=3, blames_host=True, why="no agreement on TLS, or the connection closed during the handshake"
+        attempts=3,
+        blames_host=True,
+        quarantine_after=3,
+        quarantines=1,
+        why="no agreement on TLS, or the connection closed during the handshake",
     ),
     _K.FIRST_BYTE_TIMEOUT: FailureRule(blames_host=True, why="no answer within fetch.first_byte_timeout"),
     _K.STALLED: FailureRule(blames_host=True, why="slower than fetch.stall_rate for fetch.stall_timeout"),
@@ -83,11 +126,34 @@ RULES: dict[FailureKind, FailureRule] = {
 
 
 def attempts_allowed(kind: FailureKind, setting: int) -> int:
-    cap = RULES[kind].attempts
-    return min(cap, setting) if cap else setting
+    return int(_capped(setting, RULES[kind].attempts))
 
 
 def wait_after(kind: FailureKind, failures: int, backoff: Sequence[float]) -> float:
     """The wait after the n-th failure in a row, n counted from 1; the last entry repeats."""
     waits = RULES[kind].waits or backoff
     return waits[min(failures, len(waits)) - 1]
+
+
+def host_wait(kind: FailureKind, failures: int, alike: int, retry: RetrySettings) -> float:
+    """How long a host is left alone after `failures` in a row, the last `alike` of them of this kind.
+
+    A kind's own, shorter patience counts only its own failures: a single NXDOMAIN after a day of connection
+    failures is not yet a name that does not exist.
+    """
+    rule = RULES[kind]
+    if failures >= retry.quarantine_after or alike >= _capped(retry.quarantine_after, rule.quarantine_after):
+        return _capped(retry.quarantine, rule.quarantine)
+    return wait_after(kind, alike if rule.waits else failures, retry.backoff)
+
+
+def is_hopeless(kind: FailureKind, failures: int, alike: int, retry: RetrySettings) -> bool:
+    """Whether a host that failed so often is given up."""
+    rule = RULES[kind]
+    usual = retry.quarantine_after + retry.quarantines
+    own = _capped(retry.quarantine_after, rule.quarantine_after) + (rule.quarantines or retry.quarantines)
+    return alike >= own or failures >= max(own, usual)
+
+
+def _capped(setting: float, cap: float) -> float:
+    return min(setting, cap) if cap else setting

@@ -79,6 +79,24 @@ class PolitenessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     robots_ttl: Annotated[Positive, Doc(description="robots.txt is fetched again after this long (s).")] = (
         86400.0
     )
+    robots_unreachable: Annotated[
+        str,
+        Doc(
+            description="What a robots.txt means that was answered with nothing but errors for "
+            "robots_unreachable_after: disallow (go on waiting) or allow (RFC 9309 2.3.1.4: the last copy read, "
+            "or no rules)."
+        ),
+    ] = "disallow"
+    robots_unreachable_after: Annotated[
+        Positive, Doc(description="Seconds before robots_unreachable counts.")
+    ] = 2_592_000.0
+    address_rate: Annotated[
+        NotNegative,
+        Doc(
+            description="Requests a second to one public IP address at most, over all hosts on it; "
+            "0 means no limit."
+        ),
+    ] = 10.0
     host_budget: Annotated[Count, Doc(description="Pages fetched of one host at most; 0 means no limit.")] = (
         50_000
     )
@@ -96,6 +114,9 @@ class RetrySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         AtLeastOne, Doc(description="Failures in a row after which a host is left alone for long.")
     ] = 6
     quarantine: Annotated[Positive, Doc(description="How long (s) a host stays in quarantine.")] = 86400.0
+    quarantines: Annotated[
+        AtLeastOne, Doc(description="A host that fails again after so many quarantines is given up.")
+    ] = 3
 
 
 class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -15,6 +15,7 @@ from typing import Any
 from skitter.settings.toml_text import shown
 
 SCOPES = ("host", "domain", "prefix", "any")
+UNREACHABLE = ("disallow", "allow")
 _LARGEST = 2**63 - 1
 
 
@@ -42,10 +43,13 @@ def _unusable(value: object) -> str:
     return ""
 
 
-def _check_scope(scope: str) -> str:
-    if scope in SCOPES:
-        return ""
-    return f"is {shown(scope)} and must be one of {', '.join(SCOPES)}{did_you_mean(scope, SCOPES)}"
+def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
+    def check(word: str) -> str:
+        if word in words:
+            return ""
+        return f"is {shown(word)} and must be one of {', '.join(words)}{did_you_mean(word, words)}"
+
+    return check
 
 
 def _check_expressions(expressions: tuple[str, ...]) -> str:
@@ -93,7 +97,8 @@ def _check_backoff(waits: tuple[float, ...]) -> str:
 
 
 CHECKS: dict[tuple[str, ...], Callable[[Any], str]] = {
-    ("crawl", "scope"): _check_scope,
+    ("crawl", "scope"): _one_of(SCOPES),
+    ("politeness", "robots_unreachable"): _one_of(UNREACHABLE),
     ("crawl", "include"): _check_expressions,
     ("crawl", "exclude"): _check_expressions,
     ("identity", "product"): _check_product,

@@ -95,8 +95,8 @@ class Loop:
                 await self._settle()
                 now = self._clock.now()
                 if now >= next_chores:
-                    next_chores = now + _HOUSEKEEPING
-                    await self._chores(now)
+                    # what was moved in a bounded step may be one of many
+                    next_chores = now if await self._chores(now) else now + _HOUSEKEEPING
                 self._sync_in_background(now)
                 ended = await self._lease_more()
                 if ended is not None:
@@ -125,14 +125,15 @@ class Loop:
         if self._serving:
             await asyncio.sleep(_SHORTEST_PULSE)
 
-    async def _chores(self, now: float) -> None:
+    async def _chores(self, now: float) -> int:
         # Renew before reaping: a lease that ran out while we were paused is still ours if nobody took it, and
         # its request may still be in flight.
         await self._renew(now)
-        await self._frontier.promote(now)
+        moved = await self._frontier.promote(now)
         if expired := await self._frontier.reap(now):
             self._report.expired(expired)
         self._report.holding(len(self._leases))
+        return moved
 
     def _sync_in_background(self, now: float) -> None:
         """fsync takes tens of milliseconds; it must not hold up the hosts."""

@@ -91,6 +91,10 @@ class Report:
                     detail=result.detail,
                     status=result.status,
                 )
+                if settlement.gave_up:
+                    self._log.write(
+                        Event.HOST_GIVEN_UP, host=outcome.host, kind=result.kind, detail=result.detail
+                    )
 
 
 def _failure_event(outcome: Outcome, settlement: Settlement) -> Event:

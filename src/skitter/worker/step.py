@@ -86,7 +86,7 @@ class Step:
             now = self._clock.now()
             return _outcome(lease, task, now, now, answer), None
         digest = sha256(answer.body).digest()
-        (known,) = await self._frontier.first_copies((digest,)) if answer.body else (None,)
+        (known,) = await self._frontier.first_copies((_held(task, answer, digest),))
         pdf = await self._read_pdf(task, answer)
         # Nothing is awaited from here on: a record and its outcome are never separated by a commit.
         record, copy = self._store(answer, digest, known)
@@ -99,7 +99,7 @@ class Step:
     # -- archive
 
     def _store(self, exchange: Exchange, digest: bytes, known: Copy | None) -> tuple[RecordAt, Copy | None]:
-        original = known or self._fresh_copies.get(digest) if exchange.body else None
+        original = known or (self._fresh_copies.get(digest) if exchange.body else None)
         media_type = parse_content_type(exchange.header("content-type")).essence
         archived = self._archive.append(exchange, digest=digest, media_type=media_type, original=original)
         if original is not None or not exchange.body:
@@ -140,10 +140,10 @@ class Step:
                 size=len(exchange.body),
                 record=record,
             )
-        if task.kind is TaskKind.ROBOTS:
-            return self._robots_read(exchange, record)
-        if status == 304:
+        if status == 304 and (task.kind is TaskKind.PAGE or task.etag or task.last_modified):
             return NotModified(record=record)
+        if task.kind is TaskKind.ROBOTS:
+            return self._robots_read(exchange, digest, record, copy)
         return self._fetched(task, exchange, digest, record, copy, pdf)
 
     def _redirected(self, task: Task, exchange: Exchange, record: RecordAt) -> Result:
@@ -170,7 +170,7 @@ class Step:
             status=exchange.status, location=target, target=found, size=len(exchange.body), record=record
         )
 
-    def _robots_read(self, exchange: Exchange, record: RecordAt) -> Result:
+    def _robots_read(self, exchange: Exchange, digest: bytes, record: RecordAt, copy: Copy | None) -> Result:
         """RFC 9309 2.3.1: rules, or none where the host says there are none; anything else is no permission."""
         status, body = exchange.status, b""
         if not 200 <= status < 300 and not 400 <= status < 500:
@@ -188,7 +188,16 @@ class Step:
             if isinstance(decoded, Undecodable) or reason:
                 return Failed(kind=FailureKind.BAD_CODING, detail=reason, status=status, record=record)
             body = decoded.body
-        return RobotsRead(status=status, body=body, size=len(exchange.body), record=record)
+        return RobotsRead(
+            status=status,
+            body=body,
+            digest=digest,
+            copy=copy,
+            size=len(exchange.body),
+            record=record,
+            etag=exchange.header("etag")[:500],
+            last_modified=exchange.header("last-modified")[:100],
+        )
 
     def _fetched(
         self,
@@ -264,6 +273,13 @@ def _is_pdf(exchange: Exchange) -> bool:
 
 def _joined(headers: Headers, name: str) -> str:
     return ", ".join(value for key, value in headers if key == name)
+
+
+def _held(task: Task, exchange: Exchange, digest: bytes) -> bytes:
+    """The digest of the body that this answer stands for: its own, or the one that a 304 says still holds."""
+    if exchange.body:
+        return digest
+    return task.digest if exchange.status == 304 else b""
 
 
 def _escaped(location: str) -> str:

@@ -17,6 +17,7 @@ from skitter.frontier.base import HostStanding
 from skitter.frontier.rocks.caches import Lru, RecentKeys
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.rows import (
+    ABANDON,
     ERRAND_LANE,
     Errand,
     HostRow,
@@ -397,6 +398,8 @@ class Turn:
             hosts[row.standing] = hosts.get(row.standing, 0) - 1
             hosts[standing] = hosts.get(standing, 0) + 1
             row.standing = standing
+        if row.is_to_be_emptied():
+            self.put("meta", ABANDON + ident, b"")
 
     def _index(self, ident: bytes, row: HostRow, at: int, tiers: int) -> None:
         old, new = row.ready_at.to_bytes(8, "big") + ident, at.to_bytes(8, "big") + ident
@@ -418,7 +421,7 @@ def _after(ident: bytes) -> bytes:
 
 def _ready_tiers(row: HostRow) -> int:
     """The tiers this host can be asked for, as bits; 0 when it may not be asked at all now."""
-    if row.lease is not None or (row.policy is not None and row.policy.blocked):
+    if row.lease is not None or row.is_out_of_reach():
         return 0
     bits = 1 if row.errands else 0
     if row.robots_elsewhere:
@@ -434,6 +437,8 @@ def _standing(row: HostRow, tiers: int) -> HostStanding:
         return HostStanding.ACTIVE
     if row.policy is not None and row.policy.blocked:
         return HostStanding.BLOCKED
+    if row.given_up:
+        return HostStanding.GIVEN_UP
     if not any(row.queued) and not tiers:
         return HostStanding.IDLE
     return HostStanding.BACKING_OFF if row.failures else HostStanding.WAITING

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -26,11 +26,21 @@ from skitter.frontier.base import (
     Settlement,
     Stats,
 )
+from skitter.frontier.rocks.addresses import cancel_appointment
 from skitter.frontier.rocks.admission import Admission
-from skitter.frontier.rocks.book import Book
+from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.health import Health
 from skitter.frontier.rocks.leasing import Leasing
 from skitter.frontier.rocks.memory import MemoryPlan
-from skitter.frontier.rocks.returning import forgive_certificate, promote, requeue_dead, revive
+from skitter.frontier.rocks.returning import (
+    forgive_certificate,
+    pardon_some,
+    promote,
+    refresh_one,
+    refresh_some,
+    requeue_dead,
+    revive,
+)
 from skitter.frontier.rocks.rows import HostRow
 from skitter.frontier.rocks.settling import Settling
 from skitter.frontier.rocks.store import Store
@@ -60,6 +70,8 @@ _encode = msgspec.msgpack.encode
 _decode_copy = msgspec.msgpack.Decoder(Copy).decode
 _decode_mark = msgspec.msgpack.Decoder(SegmentMark).decode
 _ADMIT_BATCH = 5_000
+_Move = Callable[[Turn, bytes, Host | None], tuple[int, bytes | None]]
+"""Moves up to a slice of a table's URLs from a key on: how many, and the key to go on from."""
 
 
 class RocksFrontier:
@@ -81,7 +93,8 @@ class RocksFrontier:
         scope = Scope(settings.crawl, settings.fetch.max_redirects)
         self._admission = Admission(scope, settings.politeness, prioritizer or ByDepthAndLinks())
         self._leasing = Leasing(settings)
-        self._settling = Settling(settings, self._admission)
+        self._health = Health(settings)
+        self._settling = Settling(settings, self._admission, self._health)
         self._views = Views(self._book, self._admission, settings)
         if not read_only:
             self._begin()
@@ -161,7 +174,7 @@ class RocksFrontier:
     async def promote(self, now: float) -> int:
         self._relearn_filter()
         with self._book.turn(now) as turn:
-            return promote(turn)
+            return promote(turn) + self._health.empty_abandoned(turn)
 
     # -- the archive's part
 
@@ -178,6 +191,7 @@ class RocksFrontier:
         with self._book.turn(self._clock.now()) as turn:
             _, row = turn.host(host)
             before, row.policy = row.policy, None if policy == HostPolicy() else policy
+            cancel_appointment(row)
             if policy.verify_tls is False and not (before and before.verify_tls is False):
                 forgive_certificate(row)
 
@@ -188,14 +202,29 @@ class RocksFrontier:
                 return 0
             with self._book.turn(self._clock.now()) as turn:
                 return revive(turn, key_of(fetch_url))
+        await self._in_slices(pardon_some, host)
+        return await self._in_slices(requeue_dead, host)
+
+    async def refresh(self, *, host: Host | None = None, url: str | None = None) -> int:
+        if url is None:
+            return await self._in_slices(refresh_some, host)
+        fetch_url = normalise(url)
+        if fetch_url is None:
+            return 0
+        with self._book.turn(self._clock.now()) as turn:
+            return refresh_one(turn, key_of(fetch_url))
+
+    async def _in_slices(self, move: _Move, host: Host | None) -> int:
+        """One turn each, so that a million URLs take no more memory than a slice, and others get theirs."""
         moved, start = 0, b""
         while True:
             with self._book.turn(self._clock.now()) as turn:
-                some, go_on = requeue_dead(turn, start, host)
+                some, go_on = move(turn, start, host)
             moved += some
             if go_on is None:
                 return moved
             start = go_on
+            await asyncio.sleep(0)
 
     async def horizon(self) -> Horizon:
         return self._views.horizon()

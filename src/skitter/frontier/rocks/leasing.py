@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.rows import (
     ERRAND_LANE,
@@ -29,6 +30,8 @@ from skitter.urls.canonical import key_of, robots_url, target_of
 _LEASE_SECONDS = 2.0
 _MOST_TASKS = 64
 _TASKS_PER_PARALLEL = 16
+# Hosts whose address is busy are given an appointment; at most so many in one call, 30 us each.
+_MOST_SENT_AWAY = 1_000
 # Denied URLs are settled while looking for allowed ones; at most so many before other hosts get their turn.
 _MOST_DENIED = 256
 _END = b"\xff" * 8
@@ -38,6 +41,7 @@ class Leasing:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._turns = TierTurns(settings.frontier.tier_weights)
+        self._addresses = Addresses(settings.politeness.address_rate)
 
     # -- granting
 
@@ -45,7 +49,10 @@ class Leasing:
         granted: list[HostLease] = []
         waiting = {tier: _ready_hosts(turn.book, tier, turn.now) for tier in range(TIERS)}
         room = turn.room(self._settings.crawl.max_pages)
+        self._addresses.sent_away = 0
         while waiting and len(granted) < capacity and room > 0:
+            if self._addresses.sent_away >= _MOST_SENT_AWAY:
+                break
             tier = self._turns.next_of(list(waiting))
             ident = next(waiting[tier], None)
             if ident is None:
@@ -66,13 +73,21 @@ class Leasing:
     ) -> HostLease | None:
         turn.touch(ident)
         book, by_the_clock = turn.book, turn.book.by_the_clock
-        delay = book.delay_of(host)
+        own_delay = book.delay_of(host)
+        capped = self._addresses.concerns(host)
+        delay = self._addresses.book(turn, ident, host, own_delay) if capped else own_delay
+        if delay is None:
+            return None
         parallel = host.policy.parallel if host.policy and host.policy.parallel else 1
         turn.tally.token += 1
         lease = LeaseRow(
             turn.tally.token, worker, turn.now + duration, [0] * TIERS, delay=delay, parallel=parallel
         )
-        fit = _fit(delay, parallel, duration, self._settings.frontier.tasks_per_lease)
+        rest, fit = delay, _fit(delay, parallel, duration, self._settings.frontier.tasks_per_lease)
+        if capped:
+            rest = max(delay, self._addresses.window)
+            # a booking lasts as long as its lease: with one request in several windows, that would be a waste
+            fit = fit if delay <= self._addresses.window else 1
         tasks = self._choose(turn, ident, host, lease, tier, min(room, fit))
         if not tasks:
             return None
@@ -82,7 +97,9 @@ class Leasing:
             token=Token(lease.token),
             delay=delay,
             parallel=parallel,
-            not_before=by_the_clock(max(turn.now, book.earliest_start(host), book.rested_at(delay))),
+            not_before=by_the_clock(
+                max(turn.now, book.earliest_start(host), host.last_start + delay, book.rested_at(rest))
+            ),
             deadline=by_the_clock(lease.deadline),
             tasks=tuple(task for task, _ in tasks),
             verify_tls=host.policy.verify_tls if host.policy else None,
@@ -101,7 +118,7 @@ class Leasing:
             self._turns.served(tier, 1)
             lease.robots = 1
             url = robots_url(Host(host.host))
-            return [(Task(kind=TaskKind.ROBOTS, key=key_of(url), url=url), b"")]
+            return [(_robots_task(host, url), b"")]
         return self._pages(turn, ident, host, lease, tier, most)
 
     def _pages(
@@ -232,6 +249,18 @@ def _take(turn: Turn, ident: bytes, host: HostRow, tier: int, most: int) -> list
     return taken
 
 
+def _robots_task(host: HostRow, url: str) -> Task:
+    """Asked for conditionally when its last reading came with validators."""
+    return Task(
+        kind=TaskKind.ROBOTS,
+        key=key_of(url),
+        url=url,
+        etag=host.robots_etag,
+        last_modified=host.robots_last_modified,
+        digest=host.robots_digest,
+    )
+
+
 def _page_task(key: UrlKey, row: UrlRow) -> Task:
     return Task(
         kind=TaskKind.PAGE,
@@ -242,6 +271,7 @@ def _page_task(key: UrlKey, row: UrlRow) -> Task:
         attempt=row.attempts + 1,
         etag=row.etag,
         last_modified=row.last_modified,
+        digest=row.digest,
     )
 
 

@@ -1,14 +1,17 @@
-"""What goes back to a queue: due retries and revisits, URLs a changed robots.txt may allow, dead letters."""
+"""What goes back to a queue: due retries, URLs a changed robots.txt may allow, dead letters, and what is to be
+looked at again."""
 
 from __future__ import annotations
 
 from skitter.frontier.rocks.book import Turn
-from skitter.frontier.rocks.rows import REJUDGE, HostRow, UrlRow, micros
-from skitter.model import Host, UrlKey, UrlState
+from skitter.frontier.rocks.health import forgive
+from skitter.frontier.rocks.rows import ABANDON, REJUDGE, HostRow, UrlRow, micros
+from skitter.model import FailureKind, Host, UrlKey, UrlState
 from skitter.urls.canonical import host_id, host_of, target_of
 
 # One turn moves at most so many, so that no call takes long however many are due.
 _MOST = 2_000
+_MOST_LOOKED_AT = 10_000
 _END = b"\xff" * 16
 
 
@@ -94,8 +97,7 @@ def revive(turn: Turn, key: UrlKey) -> int:
     _, host = turn.host(host_of(row.url))
     # the operator asked for it: the host is tried again without waiting out its backoff, but not sooner
     # after its last request than its delay
-    host.failures = 0
-    host.not_before = 0.0
+    _try_again(host)
     _back(turn, key, row, UrlState.DEAD_LETTER)
     return 1
 
@@ -103,5 +105,65 @@ def revive(turn: Turn, key: UrlKey) -> int:
 def forgive_certificate(host: HostRow) -> None:
     """The operator says not to mind the host's certificate: if that was what kept us away, it is over."""
     if host.last_failure.startswith("tls_"):
-        host.failures = 0
-        host.not_before = 0.0
+        _try_again(host)
+
+
+def _try_again(host: HostRow) -> None:
+    forgive(host)
+    host.not_before = 0.0
+
+
+def pardon_some(turn: Turn, start: bytes, host: Host | None) -> tuple[int, bytes | None]:
+    """Hosts that were given up are tried again, also when their URLs have not become dead letters yet; the others
+    are found through those. No URL moves."""
+    if host is not None:
+        _pardon(turn, host_id(host))
+        return 0, None
+    entries = turn.book.store.scan("meta", start or ABANDON, ABANDON + b"\xff" * 9)
+    for looked, (entry, _) in enumerate(entries):
+        if looked >= _MOST:
+            return 0, entry
+        _pardon(turn, entry[len(ABANDON) :])
+    return 0, None
+
+
+def _pardon(turn: Turn, ident: bytes) -> None:
+    host = turn.book.host(ident)
+    if host is not None and host.given_up:
+        turn.touch(ident)
+        _try_again(host)
+
+
+# -- what is looked at again
+
+
+def refresh_some(turn: Turn, start: bytes, host: Host | None) -> tuple[int, bytes | None]:
+    """URLs from `start` on (of one host, if given) that have their final answer go back; where to go on."""
+    prefix = host_id(host) if host else b""
+    moved = 0
+    urls = turn.book.store.scan("urls", start or prefix, prefix + _END)
+    for looked, (key, _) in enumerate(urls):
+        if moved >= _MOST or looked >= _MOST_LOOKED_AT:
+            return moved, key
+        moved += refresh_one(turn, UrlKey(key))
+    return moved, None
+
+
+def refresh_one(turn: Turn, key: UrlKey) -> int:
+    row = turn.url(key)
+    if row is None or not _has_final_answer(row):
+        return 0
+    was = UrlState(row.state)
+    if was is UrlState.REFUSED:
+        turn.tally.refusals[row.reason] -= 1
+    elif was is UrlState.COMPLETED and 200 <= row.status < 300:
+        turn.tally.pages -= 1
+    row.attempts = 0
+    _back(turn, key, row, was)
+    return 1
+
+
+def _has_final_answer(row: UrlRow) -> bool:
+    if row.state == UrlState.REFUSED:
+        return row.reason == FailureKind.TYPE_UNWANTED
+    return row.state in (UrlState.COMPLETED, UrlState.GONE)

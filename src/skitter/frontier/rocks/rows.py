@@ -29,6 +29,8 @@ TABLES = "urls hosts queue ready leases timers due denied dead robots copies led
 ERRAND_LANE = 0
 # meta: hosts whose robots.txt changed, so that what it denied is looked at again
 REJUDGE = b"rejudge"
+# meta: hosts that are given up or blocked, whose queue has yet to be emptied
+ABANDON = b"abandon"
 _MICRO = 1_000_000
 
 
@@ -69,9 +71,11 @@ class Gap(msgspec.Struct, array_like=True, frozen=True):
 class HostRow(msgspec.Struct, array_like=True):
     """A host. Counts in `queued` exclude what is leased. It may be asked again `delay` after `last_start` and
     not before `not_before` (backoff, Retry-After). `ready_at`/`ready_tiers` say what the ready index holds for
-    it now; `lows` where each lane's first live entry can be at the earliest (tombstones before).
-    `address_refused` is why its robots.txt could not be asked for; it holds until `robots_until`, and no longer
-    than the process, whose next one may allow more."""
+    it now; `lows` where each lane's first live entry can be at the earliest (tombstones before). `failures` are
+    in a row, the last `alike` of them `failing_as` one kind; `given_up` is the kind that ended our patience.
+    `crowded` is a `not_before` that was set because the host's address was busy. `address_refused` is why its
+    robots.txt could not be asked for; it holds until `robots_until`, and no longer than the process, whose next
+    one may allow more."""
 
     host: str
     queued: list[int] = msgspec.field(default_factory=lambda: [0, 0, 0, 0])
@@ -104,12 +108,29 @@ class HostRow(msgspec.Struct, array_like=True):
     tightest: Gap | None = None
     address_refused: str = ""
     refused_at: float = 0.0
+    alike: int = 0
+    failing_as: str = ""
+    given_up: str = ""
+    robots_etag: str = ""
+    robots_last_modified: str = ""
+    robots_digest: bytes = b""
+    robots_failing_since: float = 0.0
+    crowded: float = 0.0
+
+    def is_out_of_reach(self) -> bool:
+        return bool(self.given_up) or (self.policy is not None and self.policy.blocked)
+
+    def is_to_be_emptied(self) -> bool:
+        """Something waits here in vain: robots.txt errands of other hosts, or URLs of a host that is given up.
+        Those of a blocked host wait for the operator."""
+        return self.is_out_of_reach() and (self.errands > 0 or (bool(self.given_up) and any(self.queued)))
 
 
 class UrlRow(msgspec.Struct, array_like=True):
     """A URL. `state` is a UrlState, except that IN_PROGRESS is never stored: a leased URL keeps its place in
     the queue, so a lease that ends without an outcome leaves nothing to repair. `linkers` are two-byte marks of
-    the other hosts that link it, as long as it is queued and up to a limit."""
+    the other hosts that link it, as long as it is queued and up to a limit. `body_status` came with the body that
+    `digest`, `record` and the validators speak of; `status` is that of the last answer, whatever it was."""
 
     url: str
     state: int
@@ -136,6 +157,7 @@ class UrlRow(msgspec.Struct, array_like=True):
     directives: str = ""
     truncated: bool = False
     linkers: bytes = b""
+    body_status: int = 0
 
 
 class FetchRow(msgspec.Struct, array_like=True):

@@ -13,6 +13,7 @@ import msgspec
 from skitter.frontier.base import Settled, Settlement
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Turn
+from skitter.frontier.rocks.health import Health, asked_wait, forgive
 from skitter.frontier.rocks.rows import (
     REJUDGE,
     Errand,
@@ -35,19 +36,18 @@ from skitter.model import (
     Outcome,
     RecordAt,
     Redirected,
+    Result,
     RobotsRead,
     TaskKind,
     UrlState,
     VerdictKind,
     Via,
 )
-from skitter.schedule.politeness import recovered, smoothed, throttled
 from skitter.schedule.retry import RULES, attempts_allowed, wait_after
 from skitter.settings import Settings
 from skitter.urls.canonical import host_id
 
 _MOST_ROBOTS_HOPS = 5
-_LONGEST_RETRY_AFTER = 86_400.0
 _GONE = (404, 410)
 # Times are floats since the epoch: differences below this are rounding.
 _CLOCK_GRAIN = 0.000_01
@@ -55,11 +55,12 @@ _STALE = Settlement(Settled.STALE)
 
 
 class Settling:
-    def __init__(self, settings: Settings, admission: Admission) -> None:
+    def __init__(self, settings: Settings, admission: Admission, health: Health) -> None:
         self._retry = settings.retry
         self._max_pages = settings.crawl.max_pages
         self._robots_ttl = settings.politeness.robots_ttl
         self._admission = admission
+        self._health = health
 
     def settle(self, turn: Turn, outcome: Outcome) -> Settlement:
         if skew := turn.book.skew:
@@ -84,12 +85,15 @@ class Settling:
         slot = turn.book.lease_slots(ident, lease.token).get(outcome.key)
         if slot is None:
             return self._stale(turn)
+        hopeful = not host.given_up
         if outcome.kind is TaskKind.ROBOTS:
             settlement = self._settle_robots(turn, ident, host, slot, outcome)
         else:
             settlement = self._settle_page(turn, ident, host, slot, outcome)
         if lease.outstanding() == 0:
             turn.end_lease(ident, host)
+        if hopeful and host.given_up:
+            return msgspec.structs.replace(settlement, gave_up=True)
         return settlement
 
     def _account_gap(self, turn: Turn, host: HostRow, outcome: Outcome) -> None:
@@ -147,7 +151,7 @@ class Settling:
         self, turn: Turn, host: HostRow, row: UrlRow, outcome: Outcome, settled: Settled
     ) -> Settlement:
         turn.dequeue(row)
-        self._enter_in_ledger(turn, host, outcome)
+        self._enter_in_ledger(turn, host, outcome, row)
         row.fetched_at = turn.book.by_the_clock(outcome.ended_at)
         links: tuple[Discovered, ...] = ()
         result = outcome.result
@@ -159,9 +163,10 @@ class Settling:
                 links = (result.target,)
                 row.status = result.status
                 row.rule = f"redirects to {result.location}"
+                _drop_validators(row)
                 self._complete(turn, host, row, outcome)
             case NotModified():
-                row.status = 304
+                row.status = row.body_status or 304
                 self._complete(turn, host, row, outcome)
             case Failed():
                 self._failed(turn, host, row, result, outcome)
@@ -190,25 +195,24 @@ class Settling:
         return added, known, refused
 
     def _fetched(self, turn: Turn, host: HostRow, row: UrlRow, result: Fetched, outcome: Outcome) -> None:
-        row.status = result.status
+        if not _is_unchanged(row, result):
+            row.record = _place(result.record)
+        row.status = row.body_status = result.status
         row.digest, row.size, row.truncated = result.digest, result.size, result.truncated
         row.etag, row.last_modified = result.etag, result.last_modified
         row.content_type, row.title, row.directives = result.content_type, result.title, result.directives
-        row.record = _place(result.record)
         if result.copy is not None:
             turn.put("copies", result.digest, encode(result.copy))
         self._complete(turn, host, row, outcome)
-        if result.status in _GONE:
-            row.state = UrlState.GONE
-        elif 200 <= result.status < 300:
-            turn.tally.pages += 1
 
     def _complete(self, turn: Turn, host: HostRow, row: UrlRow, outcome: Outcome) -> None:
-        row.state = UrlState.COMPLETED
+        row.state = UrlState.GONE if row.status in _GONE else UrlState.COMPLETED
+        if 200 <= row.status < 300:
+            turn.tally.pages += 1
         row.attempts += 1
         row.failure = ""
         host.fetched += 1
-        self._host_is_well(host, outcome)
+        self._health.is_well(host, outcome)
 
     def _failed(self, turn: Turn, host: HostRow, row: UrlRow, result: Failed, outcome: Outcome) -> None:
         row.attempts += 1
@@ -217,7 +221,7 @@ class Settling:
         row.rule = result.detail
         host.failed += 1
         rule = RULES[result.kind]
-        self._blame(turn, host, result, outcome.ended_at)
+        self._health.blame(turn, host, result, outcome.ended_at)
         if row.attempts >= attempts_allowed(result.kind, self._retry.attempts):
             row.state = rule.ends_as
             row.reason = result.kind
@@ -225,23 +229,26 @@ class Settling:
                 turn.put("dead", outcome.key, b"")
             elif rule.ends_as is UrlState.REFUSED:
                 turn.tally.refusals[result.kind] = turn.tally.refusals.get(result.kind, 0) + 1
+                _drop_validators(row)
             return
         row.state = UrlState.FAILED
-        wait = max(wait_after(result.kind, row.attempts, self._retry.backoff), _asked_wait(result))
+        wait = max(wait_after(result.kind, row.attempts, self._retry.backoff), asked_wait(result))
         row.due = outcome.ended_at + wait
         turn.put("due", micros(row.due) + outcome.key, b"")
         turn.book.due_low = min(turn.book.due_low, micros(row.due) + outcome.key)
 
     # -- the host
 
-    def _enter_in_ledger(self, turn: Turn, host: HostRow, outcome: Outcome) -> None:
+    def _enter_in_ledger(
+        self, turn: Turn, host: HostRow, outcome: Outcome, url: UrlRow | None = None
+    ) -> None:
         result = outcome.result
         status = 304 if isinstance(result, NotModified) else result.status
         size = 0 if isinstance(result, NotModified) else result.size
         detail = f"{result.kind}: {result.detail}" if isinstance(result, Failed) else ""
         row = FetchRow(
             outcome.ended_at - outcome.sent_at,
-            type(result).__name__.lower(),
+            "unchanged" if url is not None and _is_unchanged(url, result) else type(result).__name__.lower(),
             status,
             size,
             outcome.address,
@@ -257,26 +264,6 @@ class Settling:
         if status:
             name = f"{status // 100}xx"
             tally.statuses[name] = tally.statuses.get(name, 0) + 1
-
-    def _host_is_well(self, host: HostRow, outcome: Outcome) -> None:
-        host.failures = 0
-        host.penalty = recovered(host.penalty)
-        host.response_time = smoothed(host.response_time, outcome.ended_at - outcome.sent_at)
-
-    def _blame(self, turn: Turn, host: HostRow, result: Failed, ended_at: float) -> None:
-        turn.tally.failures[result.kind] = turn.tally.failures.get(result.kind, 0) + 1
-        host.last_failure = f"{result.kind}: {result.detail}" if result.detail else result.kind
-        if RULES[result.kind].blames_host:
-            self._back_off(host, result, ended_at)
-
-    def _back_off(self, host: HostRow, result: Failed, ended_at: float) -> None:
-        host.failures += 1
-        wait = wait_after(result.kind, host.failures, self._retry.backoff)
-        if host.failures >= self._retry.quarantine_after:
-            wait = self._retry.quarantine
-        if result.kind is FailureKind.THROTTLED:
-            host.penalty = throttled(host.penalty)
-        host.not_before = max(host.not_before, ended_at + max(wait, _asked_wait(result)))
 
     # -- robots.txt
 
@@ -313,31 +300,51 @@ class Settling:
         concerned.robots_elsewhere = False
         match result:
             case RobotsRead():
-                self._host_is_well(host, outcome)
+                self._health.is_well(host, outcome)
                 self._learn_robots(turn, concerned, result.status, result.body)
+                if result.copy is not None:
+                    turn.put("copies", result.digest, encode(result.copy))
+                if concerned is host and not hops and result.status < 300:
+                    host.robots_etag, host.robots_last_modified = result.etag, result.last_modified
+                    host.robots_digest = result.digest
+            case NotModified() if concerned is host and _has_validators(host):
+                self._health.is_well(host, outcome)
+                self._keep_robots(turn, host)
             case Redirected() if hops >= _MOST_ROBOTS_HOPS:
                 # RFC 9309 2.3.1.2: beyond five redirects the file counts as unavailable: no rules
                 self._learn_robots(turn, concerned, result.status, b"")
             case Redirected():
-                self._host_is_well(host, outcome)
+                # not yet well: a file that can never be had elsewhere must not look like a fresh start each time
+                self._health.answered(host, outcome)
                 concerned.robots_elsewhere = True
                 errand = Errand(behalf=concerned.host, url=result.target.url, hops=hops + 1)
                 turn.send_errand(errand, result.target.host)
             case Failed(kind=FailureKind.ADDRESS_REFUSED) if concerned is host:
                 # No wait would help its pages either: they are refused in turn, without a request.
-                self._blame(turn, host, result, outcome.ended_at)
+                self._health.blame(turn, host, result, outcome.ended_at)
                 host.address_refused = result.detail or "not a public address"
                 host.refused_at = turn.now
                 host.robots_until = turn.now + self._robots_ttl
             case Failed():
-                # RFC 9309 2.3.1.4: unreachable means disallowed, so whatever failed, the host has to wait
-                self._blame(turn, host, result, outcome.ended_at)
-                if concerned is not host or not RULES[result.kind].blames_host:
-                    self._back_off(concerned, result, outcome.ended_at)
-                if concerned is not host:
-                    concerned.last_failure = f"its robots.txt is at {host.host}: {host.last_failure}"
+                self._robots_failed(turn, host, concerned, result, outcome.ended_at)
+            case NotModified():
+                result = Failed(kind=FailureKind.PROTOCOL, detail="304 to a request without validators")
+                self._robots_failed(turn, host, concerned, result, outcome.ended_at)
             case _:
                 raise TypeError(f"a robots task cannot be settled with {type(result).__name__}")
+
+    def _robots_failed(
+        self, turn: Turn, host: HostRow, concerned: HostRow, result: Failed, ended_at: float
+    ) -> None:
+        self._health.robots_unreachable(turn, host, concerned, result, ended_at)
+        if not self._health.may_be_assumed(concerned, result, ended_at):
+            return
+        # Of what the RFC permits, the more careful: the last copy read, and no rules only where there was none.
+        since = concerned.robots_failing_since
+        ident, _ = turn.host(Host(concerned.host))
+        self._learn_robots(turn, concerned, result.status, turn.book.store.get("robots", ident) or b"")
+        concerned.robots_failing_since = since
+        concerned.not_before = ended_at + asked_wait(result)
 
     def _learn_robots(self, turn: Turn, host: HostRow, status: int, body: bytes) -> None:
         ident, _ = turn.host(Host(host.host))
@@ -345,9 +352,10 @@ class Settling:
         rules = turn.book.learn_rules(ident, body)
         host.address_refused = ""
         host.robots_status = status
-        host.robots_at = turn.now
-        host.robots_until = turn.now + self._robots_ttl
         host.crawl_delay = rules.crawl_delay
+        host.robots_etag = host.robots_last_modified = ""
+        host.robots_digest = b""
+        self._keep_robots(turn, host)
         if body:
             turn.put("robots", ident, body)
         elif before:
@@ -355,10 +363,30 @@ class Settling:
         if host.denied and body != before:
             turn.put("meta", REJUDGE + ident, b"")
 
+    def _keep_robots(self, turn: Turn, host: HostRow) -> None:
+        forgive(host)
+        host.robots_at = turn.now
+        host.robots_until = turn.now + self._robots_ttl
+        host.robots_failing_since = 0.0
+
+
+def _has_validators(host: HostRow) -> bool:
+    return bool(host.robots_etag or host.robots_last_modified)
+
 
 def _place(record: RecordAt | None) -> tuple[str, int, int] | None:
     return None if record is None else (record.segment, record.offset, record.length)
 
 
-def _asked_wait(result: Failed) -> float:
-    return min(result.retry_after or 0.0, _LONGEST_RETRY_AFTER)
+def _is_unchanged(row: UrlRow, result: Result) -> bool:
+    """The body is the one that an earlier visit archived: its record stays the URL's."""
+    return (
+        isinstance(result, Fetched)
+        and bool(result.size)
+        and (row.digest, row.body_status) == (result.digest, result.status)
+    )
+
+
+def _drop_validators(row: UrlRow) -> None:
+    """They spoke of a body that the URL no longer leads to: a 304 for them would say nothing."""
+    row.etag = row.last_modified = ""

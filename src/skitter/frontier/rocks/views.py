@@ -18,7 +18,16 @@ from skitter.frontier.base import (
 )
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book
-from skitter.frontier.rocks.rows import REJUDGE, HostRow, Tally, UrlRow, decode_fetch, decode_host, seconds
+from skitter.frontier.rocks.rows import (
+    ABANDON,
+    REJUDGE,
+    HostRow,
+    Tally,
+    UrlRow,
+    decode_fetch,
+    decode_host,
+    seconds,
+)
 from skitter.model import Discovered, Host, UrlState, Via
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
@@ -57,6 +66,8 @@ class Views:
         changed = book.store.scan("meta", REJUDGE, REJUDGE + b"\xff" * 9)
         hosts = [book.host(key[len(REJUDGE) :]) for key, _ in itertools.islice(changed, 1)]
         firsts += [book.earliest_start(host) for host in hosts if host is not None]
+        abandoned = book.store.scan("meta", ABANDON, ABANDON + b"\xff" * 9)
+        firsts += [book.tally.now for _ in itertools.islice(abandoned, 1)]
         return book.by_the_clock(min(firsts)) if firsts else None
 
     def stats(self) -> Stats:
@@ -200,6 +211,8 @@ class Views:
             return "", None
         before = self._before(row)
         place = f"{before:,} URLs of {host.host} go first" if before else f"next of {host.host}"
+        if row.fetched_at and not row.failure:
+            place = f"to be looked at again; {place}"
         next_at = self._book.by_the_clock(self._book.earliest_start(host))
         return f"{place}; {self._host_words(host)}", next_at
 
@@ -212,10 +225,14 @@ class Views:
     def _host_words(self, host: HostRow) -> str:
         if host.policy is not None and host.policy.blocked:
             return "the operator blocked the host"
+        if host.given_up:
+            return f"the host is given up after {host.failures} failures in a row ({host.last_failure})"
         if host.lease is not None:
             return f"the host is being asked now by {host.lease.worker}"
         if host.failures:
             return f"the host is backing off after {host.failures} failures in a row ({host.last_failure})"
+        if host.crowded and host.crowded == host.not_before:
+            return f"its address {host.address} is busy with other hosts (politeness.address_rate)"
         if not host.robots_at:
             return "its robots.txt has not been read yet"
         return f"the host is asked every {self._book.delay_of(host):g} s ({self._delay_why(host)})"
@@ -289,6 +306,8 @@ def _robots_words(row: HostRow) -> str:
         return "robots.txt redirects to another host and is being asked for there"
     if not row.robots_at:
         return f"not read: {row.last_failure}" if row.failures else "not read yet"
+    if row.robots_failing_since and not 200 <= row.robots_status < 300:
+        return f"robots.txt answers {row.robots_status} for long: its last copy, or no rules, is obeyed"
     if 200 <= row.robots_status < 300:
         return "robots.txt read"
     return f"robots.txt answered {row.robots_status}: no rules"
