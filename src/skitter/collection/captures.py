@@ -90,8 +90,8 @@ def whole_lines(source: Source, name: str, end: int | None = None) -> Iterator[b
 
 def segment_file(layout: Layout, name: str) -> str:
     """The file that a segment's records are in now; its own name when it is not here at all."""
-    found = layout.by_name.get(name.removesuffix(OPEN))
-    return found.file if found else name
+    growing = name + OPEN
+    return growing if any(segment.file == growing for segment in layout.segments) else name
 
 
 def _bisected(source: Source, name: str, prefix: bytes) -> Iterator[bytes]:

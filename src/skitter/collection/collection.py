@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
+from skitter.archive.segments import OPEN
 from skitter.collection.captures import Capture, captures_of, segment_file
 from skitter.collection.layout import Layout, read_layout
 from skitter.collection.members import Member, inflate, read_members
@@ -168,7 +169,7 @@ class Collection:
     def record(self, at: RecordAt) -> Record:
         """One record, by its place, as it lies there."""
         file = segment_file(self.layout, at.segment)
-        if file not in self.source.list() and at.segment in read_layout(self.source).by_name:
+        if file.endswith(OPEN) and not self.source.has(file):
             self.layout = read_layout(self.source)  # a growing segment was finished since
             file = segment_file(self.layout, at.segment)
         content = inflate(self.source.read(file, at.offset, at.length))

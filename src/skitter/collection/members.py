@@ -88,7 +88,7 @@ def _member(window: _Window, start: int, end: int) -> tuple[bytes, int] | str:
         try:
             output: bytes = stream.decompress(piece)
         except _BROKEN as error:
-            return _zeros(window, start) or _words(error)
+            return _no_member(bytes(window.at(start))) or _words(error)
         pieces.append(output)
         size += len(output)
         position += len(piece)
@@ -99,14 +99,13 @@ def _member(window: _Window, start: int, end: int) -> tuple[bytes, int] | str:
 
 
 def _words(error: Exception) -> str:
-    text = str(error)
-    if "checksum" in text:
-        return "gzip check sum or length is wrong"
-    return "not a gzip member" if "header" in text.lower() or "ethod" in text else "broken gzip data"
+    return "gzip check sum or length is wrong" if "checksum" in str(error) else "broken gzip data"
 
 
-def _zeros(window: _Window, start: int) -> str:
-    return "" if any(window.at(start)) else "zeros where a gzip member should begin"
+def _no_member(start: bytes) -> str:
+    if not any(start):
+        return "zeros where a gzip member should begin"
+    return "" if _MAGIC.match(start) else "not a gzip member"
 
 
 def _next_record(window: _Window, position: int, end: int) -> int:

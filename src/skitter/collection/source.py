@@ -17,6 +17,8 @@ class Source(Protocol):
     def list(self) -> dict[str, int]:
         """Every file by name, with its size."""
 
+    def has(self, name: str) -> bool: ...
+
     def size(self, name: str) -> int: ...
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
@@ -42,6 +44,9 @@ class FolderSource:
                 except FileNotFoundError:  # renamed since it was listed
                     continue
         return found
+
+    def has(self, name: str) -> bool:
+        return (self.folder / name).is_file()
 
     def size(self, name: str) -> int:
         try:

@@ -98,7 +98,14 @@ def write_markdown(collection: Collection, target: Path, where: str, advance: Ad
 
 def _read(own: Record, whole: Record) -> PageContent:
     """Of a body that is shared by several URLs, read as this one's."""
-    return read_page(whole.decoded(), url=own.url, content_type=whole.header("content-type"), with_text=True)
+    return read_page(
+        whole.decoded(),
+        url=own.url,
+        content_type=whole.header("content-type"),
+        max_links=0,
+        with_text=True,
+        with_anchors=False,
+    )
 
 
 def _markdown(content: PageContent, whole: Record) -> str:

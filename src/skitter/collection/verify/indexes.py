@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from skitter.archive.surt import surt
 from skitter.collection.captures import parse_line, whole_lines
 from skitter.collection.layout import SegmentAt
 from skitter.collection.source import Source
@@ -49,6 +50,8 @@ def _check_line(
         return -1
     if capture.at.segment != segment.name:
         report.defect(segment.index, position, f"the line is of another file: {capture.at.segment[:100]}")
+    if capture.key != surt(capture.url):
+        report.defect(segment.index, position, f"the key is not that of {capture.url[:100]}")
     answer = answers.get(capture.at.offset)
     if answer is None:
         what = f"no response or revisit record begins at {capture.at.offset} of {segment.file}"
