@@ -68,7 +68,7 @@ def test_a_revisit_whose_original_was_moved_away_says_so(tmp_path: Path) -> None
 
 def test_a_url_that_was_not_archived_says_how_to_find_out(crawl: Made) -> None:
     with skitter.open(crawl.folder) as collection:
-        with pytest.raises(UsageError, match="skitter explain http://h0.example.org/nowhere --in"):
+        with pytest.raises(UsageError, match=r"skitter explain http://h0\.example\.org/nowhere --in"):
             collection.body("http://h0.example.org/nowhere")
         with pytest.raises(UsageError, match="not an http or https URL"):
             collection.body("mailto:somebody")
@@ -236,9 +236,12 @@ def test_a_query_can_only_read_the_archive(sql: str, tabled: Made, tmp_path: Pat
 def test_python_objects_are_out_of_reach_of_a_query(tabled: Made) -> None:
     secret = duckdb.sql("select 42 as answer")
     assert secret is not None
-    with tabled.collection() as collection, collection.duckdb(locked=True) as database:
-        with pytest.raises(UsageError, match="secret does not exist"):
-            select_only(database, "select * from secret")
+    with (
+        tabled.collection() as collection,
+        collection.duckdb(locked=True) as database,
+        pytest.raises(UsageError, match="secret does not exist"),
+    ):
+        select_only(database, "select * from secret")
 
 
 @pytest.mark.parametrize(

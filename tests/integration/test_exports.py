@@ -198,9 +198,11 @@ def test_an_interrupted_export_leaves_nothing(folder: bool, tmp_path: Path) -> N
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("to", ["jsonl", "wacz", "cdxj", "files", "markdown", "parquet", "warc"])
-def test_a_full_disk_is_one_line_and_leaves_nothing(to: str, crawl: Made, tmp_path: Path) -> None:
+@pytest.mark.parametrize("to", ["jsonl", "wacz", "files", "parquet"])
+def test_a_full_disk_is_one_line_and_leaves_nothing(to: str, tmp_path: Path) -> None:
     """A limit on the size of files stands in for the disk: the kernel refuses the write in the same way."""
+    crawl = make_crawl(tmp_path / "crawl", 3)
+    add_tables(crawl)
     program = (
         "import resource, signal, sys\n"
         "from skitter.cli import main\n"
@@ -219,7 +221,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(to: str, crawl: Made, tmp_pa
     assert done.returncode == 1, done.stderr
     assert done.stderr.startswith("skitter: "), done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path) == ["crawl"]
     if to != "parquet":  # DuckDB tells of the failure in its own words
         assert "no room left" in done.stderr
 

@@ -56,6 +56,8 @@ def read_layout(source: Source) -> Layout:
     used |= {name for names in parts.values() for name in names}
     indexes = tuple(sorted(n for n in files if n.endswith(INDEX) and n != MERGED_INDEX and "/" not in n))
     rest = sorted(set(files) - used - set(indexes) - {MERGED_INDEX})
+    growing = {segment.name.removesuffix(WARC) for segment in segments if segment.is_growing}
+    rest = [name for name in rest if not (name.endswith(OPEN) and name.split(".")[0] in growing)]
     unfinished = tuple(name for name in rest if _is_unfinished(name))
     return Layout(
         segments=segments,
