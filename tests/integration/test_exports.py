@@ -137,14 +137,8 @@ def test_a_filtered_warc_has_requests_and_the_originals_of_revisits(crawl: Made,
     raw = (folder / "data.warc.gz").read_bytes()
     for read in (read_with_warcio, read_with_fastwarc):
         records = read(raw)
-        assert [record.kind for record in records] == [
-            "warcinfo",
-            "request",
-            "revisit",
-            "request",
-            "response",
-        ]
-        assert records[-1].fields["WARC-Record-ID"] == records[2].fields["WARC-Refers-To"]
+        assert [record.kind for record in records] == "warcinfo request response request revisit".split()
+        assert records[2].fields["WARC-Record-ID"] == records[-1].fields["WARC-Refers-To"]
     assert len((folder / "data.cdxj").read_bytes().splitlines()) == 2
 
 

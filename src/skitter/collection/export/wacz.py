@@ -18,6 +18,7 @@ from pathlib import Path
 from skitter import __version__
 from skitter.archive import warc
 from skitter.archive.cdxj import index_line
+from skitter.collection.captures import segment_file
 from skitter.collection.collection import Collection, Page
 from skitter.collection.export.contents import READABLE
 from skitter.collection.export.tables import index_lines
@@ -32,6 +33,7 @@ _BLOCK = 1 << 20
 _LINES_A_BLOCK = 1024
 FILTERED = "data.warc.gz"
 _GZ_MEMBER_LEVEL = 1
+_FIRST_FIELDS = 200
 
 
 class _Package:
@@ -184,80 +186,72 @@ def filtered_warc(
     collection: Collection, where: str, name: str, lines: list[bytes], advance: Advance, now: float
 ) -> Iterator[bytes]:
     """The members of the matching records, byte for byte; `lines` receives their index lines."""
-    ids = warc.record_ids()
     about = {"description": f"records of {Path(collection.name).name} where {where}"}
-    info = warc.warcinfo(next(ids), warc.warc_date(now), name, about, _GZ_MEMBER_LEVEL)
+    info = warc.warcinfo(next(warc.record_ids()), warc.warc_date(now), name, about, _GZ_MEMBER_LEVEL)
     yield info
     position = len(info)
-    for at, record, around in _with_companions(collection, where, advance):
-        for member in around:
-            yield member
-            position += len(member)
-        body = _member(collection, at)
-        lines.append(_line(collection, record, at, position, name))
-        yield body
-        position += len(body)
+    companions = Companions(collection)
+    # In the order of the archive: an original may lie in another segment, and each is to be read once.
+    for at in sorted(_wanted(collection, where, advance), key=lambda place: (place.segment, place.offset)):
+        before, after = companions.of(at)
+        for place in (*before, at, *after):
+            if place == at:
+                lines.append(_line(collection.record(at), at, position, name))
+            yield _member(collection, place)
+            position += place.length
 
 
-def _with_companions(
-    collection: Collection, where: str, advance: Advance
-) -> Iterator[tuple[RecordAt, Record, list[bytes]]]:
-    """Each wanted answer once, with the request before it; originals of revisits are wanted too."""
-    given: set[RecordAt] = set()
-    requests = _requests(collection)
+def _wanted(collection: Collection, where: str, advance: Advance) -> set[RecordAt]:
+    """The places of matching answers, and of the originals of revisits among them."""
+    places: set[RecordAt] = set()
     for page in collection.pages(where):
         advance(1)
-        record = collection.record(page.record)
-        wanted = [page.record]
-        if record.kind == "revisit":
-            original = collection.whole(record)
-            wanted += [c.at for c in collection.captures(original.url) if c.stamp == _stamp(original)]
-        for at in wanted:
-            if at in given:
-                continue
-            given.add(at)
-            request = requests(at)
-            answer = record if at == page.record else collection.record(at)
-            yield at, answer, [_member(collection, request)] if request else []
-
-
-def _requests(collection: Collection) -> Callable[[RecordAt], RecordAt | None]:
-    """Where the request of an answer lies: the member that ends where the answer begins.
-
-    Found by reading the segment once and remembering the places of its requests, one segment at a time."""
-    segment, places = "", dict[int, RecordAt]()
-
-    def request_of(at: RecordAt) -> RecordAt | None:
-        nonlocal segment, places
-        if at.segment != segment:
-            segment, places = at.segment, _request_places(collection, at.segment)
-        return places.get(at.offset)
-
-    return request_of
-
-
-def _request_places(collection: Collection, name: str) -> dict[int, RecordAt]:
-    found = collection.layout.by_name.get(name)
-    if found is None:
-        return {}
-    places = {}
-    for member in read_members(collection.source, found.file, found.size):
-        if isinstance(member, Member) and b"\r\nWARC-Type: request\r\n" in member.content[:200]:
-            places[member.offset + member.length] = RecordAt(name, member.offset, member.length)
+        places.update((page.record, *_original_of(collection, page.record)))
     return places
 
 
-def _member(collection: Collection, at: RecordAt) -> bytes:
-    from skitter.collection.captures import segment_file
+def _original_of(collection: Collection, at: RecordAt) -> list[RecordAt]:
+    record = collection.record(at)
+    if record.kind != "revisit":
+        return []
+    original = collection.whole(record)
+    captures = collection.captures(original.url)
+    return [found.at for found in captures if collection.record(found.at).id == original.id]
 
+
+class Companions:
+    """The request before an answer and the metadata after it. Read from the segment, one segment at a time."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._segment = ""
+        self._before: dict[int, RecordAt] = {}
+        self._after: dict[int, RecordAt] = {}
+
+    def of(self, at: RecordAt) -> tuple[list[RecordAt], list[RecordAt]]:
+        if at.segment != self._segment:
+            self._read(at.segment)
+        before, after = self._before.get(at.offset), self._after.get(at.offset + at.length)
+        return [before] if before else [], [after] if after else []
+
+    def _read(self, name: str) -> None:
+        self._segment, self._before, self._after = name, {}, {}
+        found = self._collection.layout.by_name.get(name)
+        for member in read_members(self._collection.source, found.file, found.size) if found else ():
+            if isinstance(member, Member):
+                place = RecordAt(name, member.offset, member.length)
+                start = member.content[:_FIRST_FIELDS]
+                if b"\r\nWARC-Type: request\r\n" in start:
+                    self._before[member.offset + member.length] = place
+                elif b"\r\nWARC-Type: metadata\r\n" in start:
+                    self._after[member.offset] = place
+
+
+def _member(collection: Collection, at: RecordAt) -> bytes:
     return collection.source.read(segment_file(collection.layout, at.segment), at.offset, at.length)
 
 
-def _stamp(record: Record) -> str:
-    return "".join(char for char in record.date[:19] if char.isdigit())
-
-
-def _line(collection: Collection, record: Record, at: RecordAt, offset: int, name: str) -> bytes:
+def _line(record: Record, at: RecordAt, offset: int, name: str) -> bytes:
     revisit = record.kind == "revisit"
     mime = "warc/revisit" if revisit else warc.media_type_of(record.header("content-type")) or "unk"
     detected = "" if revisit else warc.media_type_of(record.fields.get("warc-identified-payload-type", ""))
