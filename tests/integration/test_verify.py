@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from pyarrow import parquet
 from skitter.collection.verify import identities
 from skitter.collection.verify.archive import verify
 from skitter.collection.verify.findings import Finding, Ledger, Weight
+from skitter.model import SegmentMark
 from tests.archives import Made, add_tables, make_crawl, members_of, packed
 from tests.corpora import corpus
 
@@ -280,6 +282,23 @@ def test_a_growing_segment_is_verified_up_to_its_mark(tmp_path: Path) -> None:
         Weight.NOTE,
         "13 bytes follow the committed ones: the next crawl cuts them off",
     )
+
+
+def test_a_segment_that_is_finished_while_it_is_verified_is_no_defect(tmp_path: Path) -> None:
+    made = make_crawl(tmp_path / "crawl", grows=True)
+    (journal,) = made.archive.glob("*.cdxj.open")
+    (mark,) = made.ledger.marks
+    cut = members_of(made.segment)[:7]
+    earlier = Ledger(
+        marks=(SegmentMark(mark.segment, sum(map(len, cut)), 700),), least=0, most=8, running=True
+    )
+    collection = made.collection()
+    os.rename(made.segment, made.segment.with_suffix(""))
+    journal.with_suffix("").write_bytes(b"".join(sorted(journal.read_bytes().splitlines(keepends=True))))
+    journal.unlink()
+    report = verify(collection, earlier)
+    assert report.findings == []
+    assert report.answers == 3
 
 
 def test_ids_are_compared_across_segments_also_from_disk(

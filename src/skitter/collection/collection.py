@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from skitter.archive.segments import OPEN
 from skitter.collection.captures import Capture, captures_of, segment_file
 from skitter.collection.layout import Layout, read_layout
 from skitter.collection.members import Member, inflate, read_members
@@ -152,6 +151,10 @@ class Collection:
         asked = normalise(url)
         if asked is None:
             raise UsageError(f"{url!r} is not an http or https URL")
+        if any(
+            not self.source.has(part.index) for part in self.layout.segments if part.is_growing and part.index
+        ):
+            self.layout = read_layout(self.source)  # a segment was finished since
         return captures_of(self.source, self.layout, asked)
 
     def capture(self, url: str, at: str | datetime | None = None) -> Capture:
@@ -169,9 +172,6 @@ class Collection:
     def record(self, at: RecordAt) -> Record:
         """One record, by its place, as it lies there."""
         file = segment_file(self.layout, at.segment)
-        if file.endswith(OPEN) and not self.source.has(file):
-            self.layout = read_layout(self.source)  # a growing segment was finished since
-            file = segment_file(self.layout, at.segment)
         content = inflate(self.source.read(file, at.offset, at.length))
         found = parse_record(content) if isinstance(content, bytes) else content
         if isinstance(found, str):

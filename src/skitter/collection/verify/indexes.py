@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from skitter.archive.surt import surt
-from skitter.collection.captures import parse_line, whole_lines
+from skitter.collection.captures import Capture, parse_line, whole_lines
 from skitter.collection.layout import SegmentAt
 from skitter.collection.source import Source
 from skitter.collection.verify.findings import Report
@@ -20,8 +20,9 @@ _MASK = (1 << 64) - 1
 
 
 def check_index(
-    source: Source, segment: SegmentAt, end: int, answers: dict[int, Answer], report: Report
+    source: Source, segment: SegmentAt, end: int, limit: int, answers: dict[int, Answer], report: Report
 ) -> tuple[int, int]:
+    """Up to `end` of the index; lines of a growing segment's records from `limit` on are not judged yet."""
     named: set[int] = set()
     total, position, before = 0, 0, b""
     for line in whole_lines(source, segment.index, end):
@@ -29,7 +30,12 @@ def check_index(
         total = (total + hash(line)) & _MASK
         if not segment.is_growing and line < before:
             report.defect(segment.index, position, "the lines are not in order")
-        offset = _check_line(line, segment, position, answers, report)
+        capture = parse_line(line)
+        offset = capture.at.offset if capture else -1
+        if segment.is_growing and offset >= limit:
+            position += len(line) + 1
+            continue
+        _check_line(capture, segment, position, answers, report)
         if offset in named:
             report.defect(segment.index, position, f"a second line for the record at {offset}")
         named.add(offset)
@@ -42,12 +48,11 @@ def check_index(
 
 
 def _check_line(
-    line: bytes, segment: SegmentAt, position: int, answers: dict[int, Answer], report: Report
-) -> int:
-    capture = parse_line(line)
+    capture: Capture | None, segment: SegmentAt, position: int, answers: dict[int, Answer], report: Report
+) -> None:
     if capture is None:
         report.defect(segment.index, position, "not an index line")
-        return -1
+        return
     if capture.at.segment != segment.name:
         report.defect(segment.index, position, f"the line is of another file: {capture.at.segment[:100]}")
     if capture.key != surt(capture.url):
@@ -60,7 +65,6 @@ def _check_line(
         said = Answer(capture.at.length, capture.url, capture.stamp, capture.status, capture.digest)
         for what in _differences(said, answer):
             report.defect(segment.index, position, f"{what} (record at {capture.at.offset})")
-    return capture.at.offset
 
 
 def _differences(said: Answer, answer: Answer) -> list[str]:
@@ -112,13 +116,13 @@ def check_parts(
 
 
 def check_rows(
-    database: DuckDBPyConnection, segment: SegmentAt, answers: dict[int, Answer], report: Report
+    database: DuckDBPyConnection, segment: SegmentAt, limit: int, answers: dict[int, Answer], report: Report
 ) -> None:
     """A finished segment has a row for each answer or, written without tables, none at all."""
     rows = database.execute(
         "select warc_record_offset, warc_record_length, url, fetch_status, coalesce(content_digest, '') "
-        "from parts where warc_filename = ?",
-        [segment.name],
+        "from parts where warc_filename = ? and (warc_record_offset < ? or not ?)",
+        [segment.name, limit, segment.is_growing],
     )
     named: set[int] = set()
     while batch := rows.fetchmany(4096):
