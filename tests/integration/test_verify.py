@@ -177,6 +177,17 @@ def test_one_bad_member_does_not_hide_the_next(crawl: Made) -> None:
     assert [f.offset for f in broken] == [sum(map(len, members[:n])) for n in (4, 8)]
 
 
+def test_reading_goes_on_at_a_record_not_at_any_gzip(crawl: Made) -> None:
+    members = members_of(crawl.segment)
+    junk = b"junk" + packed(b"a page that was served as gzip")
+    crawl.segment.write_bytes(b"".join([*members[:3], junk, *members[3:]]))
+    (broken,) = [f for f in findings(crawl) if "unreadable" in f.what]
+    assert (broken.offset, broken.what) == (
+        sum(map(len, members[:3])),
+        f"not a gzip member ({len(junk)} bytes unreadable)",
+    )
+
+
 def test_a_revisit_of_nothing_is_found(crawl: Made) -> None:
     members = members_of(crawl.segment)
     damage = edit(LAST, lambda r: re.sub(rb"Refers-To: <urn:uuid:.", b"Refers-To: <urn:uuid:z", r))

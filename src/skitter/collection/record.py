@@ -13,6 +13,7 @@ import msgspec
 from skitter.fetch.coding import Undecodable, decode_body
 
 _FIRST_LINE = re.compile(rb"WARC/1\.[01]\r\n")
+_FIELD = re.compile(r"([^:\r\n\s]+)[ \t]*:[ \t]*([^\r\n]*)\r\n")
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)? (\d{3})")
 _END = b"\r\n\r\n"
 _MOST_DECODED = 1 << 28
@@ -83,12 +84,12 @@ def parse_record(content: bytes) -> Record | str:
     end = content.find(_END)
     if end < 0:
         return "the record's header has no end"
-    fields: dict[str, str] = {}
-    for line in content[first.end() : end].decode("utf-8", "replace").split("\r\n"):
-        name, colon, value = line.partition(":")
-        if not colon:
-            return f"a header line without a colon: {line[:60]!r}"
-        fields.setdefault(name.strip().lower(), value.strip())
+    header = content[first.end() : end + 2].decode("utf-8", "replace")
+    pairs = _FIELD.findall(header)
+    if len(pairs) != header.count("\r\n"):
+        return "a header line that is no field"
+    # From the last to the first, so that the first of a repeated one stays.
+    fields = {name.lower(): value.rstrip() for name, value in reversed(pairs)}
     length = fields.get("content-length", "")
     if not re.fullmatch(r"[0-9]{1,15}", length):
         return f"Content-Length is {length!r}" if length else "no Content-Length"
