@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from skitter import __version__
+from skitter.console.output import write
+from skitter.console.reading import add_reading
 from skitter.errors import SkitterError, UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ examples:
   skitter crawl --into example                       go on where it stopped
   skitter crawl seeds.txt --into many --scope any --max-pages 10000 --contact you@example.org
   skitter explain https://example.org/page --in example
+  skitter query example "select host, status, count(*) from pages group by all"
 """
 
 # flag, setting, metavar, help
@@ -63,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments = _parse(argv)
             code: int = arguments.run(arguments)
         finally:
-            _write("")  # what --help printed
+            write("")  # what --help printed
         return code
     except SkitterError as error:
         print(f"skitter: {_one_line(error)}", file=sys.stderr)
@@ -81,21 +84,6 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if rest:
         arguments.seeds += rest
     return arguments
-
-
-def _write(text: str) -> None:
-    """To standard output and through to its reader, while a failure can still be told in one line."""
-    if sys.stdout is None:
-        return
-    try:
-        # a title may hold what the terminal's encoding has not
-        sys.stdout.write(text.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding))
-        sys.stdout.flush()
-    except OSError as error:
-        # else the interpreter would try once more at its end, and end with a traceback
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):  # whoever read our output has left; what it wanted it has
-            raise SkitterError(f"cannot write the output: {error.strerror}") from error
 
 
 def _one_line(error: SkitterError) -> str:
@@ -125,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_dead(commands)
     _add_refresh(commands)
     _add_policy(commands)
+    add_reading(commands, _command)
     _add_settings(commands)
     return parser
 
@@ -324,7 +313,7 @@ def _existing(arguments: argparse.Namespace) -> tuple[CrawlFolder, Any]:
 
 
 def _say(text: str) -> int:
-    _write(text + "\n")
+    write(text + "\n")
     return 0
 
 

@@ -13,7 +13,19 @@ import pytest
 from tests.e2e.command import ENVIRON, command, read_json, said, serving_site, skitter
 from tests.raw_server import RawServer, page
 
-COMMANDS = ("crawl", "stats", "explain", "hosts", "dead", "policy", "settings")
+COMMANDS = (
+    "crawl",
+    "stats",
+    "explain",
+    "hosts",
+    "dead",
+    "policy",
+    "settings",
+    "query",
+    "show",
+    "verify",
+    "export",
+)
 HOME = b"""<title>Caf\xc3\xa9</title> <a href=/a>a</a> <a href=/denied/x>d</a> <a href=/pic.jpg>p</a>
 <a href=/missing>m</a> <a href=/old>o</a> <a href=/bad>b</a> <a href=/video>v</a> <a href=http://other.test/>x</a>"""
 SITE = {

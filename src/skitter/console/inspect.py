@@ -5,11 +5,12 @@ Each returns text for people or, with `as_json`, JSON for programs. Looking on w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 
+from skitter.console.table import table
 from skitter.console.wording import plain, size
 from skitter.errors import UsageError
 from skitter.folder import CrawlFolder
@@ -139,17 +140,6 @@ def _when(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _table(rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> Iterator[str]:
-    cells = [[plain(cell, 200) for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))] if cells else []
-    for row in cells:
-        padded = (
-            cell.rjust(width) if i in right else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield "  ".join(padded).rstrip()
-
-
 # -- stats
 
 
@@ -179,7 +169,7 @@ def _counts(title: str, counts: dict[str, int]) -> Iterator[str]:
     shown = [(name.replace("_", " "), f"{n:,}") for name, n in counts.items() if n]
     if shown:
         yield f"\n{title}"
-        yield from (f"  {line}" for line in _table(shown, right=(1,)))
+        yield from (f"  {line}" for line in table(shown, right=(1,)))
 
 
 # -- explain
@@ -267,7 +257,7 @@ def _host_lines(found: Sequence[HostView]) -> Iterator[str]:
         )
         for view in found
     ]
-    yield from _table(rows, right=(2, 3, 4, 5, 6, 7, 8))
+    yield from table(rows, right=(2, 3, 4, 5, 6, 7, 8))
 
 
 def _dead_lines(found: Sequence[DeadLetter], folder: CrawlFolder) -> Iterator[str]:
@@ -278,7 +268,7 @@ def _dead_lines(found: Sequence[DeadLetter], folder: CrawlFolder) -> Iterator[st
         (letter.url, letter.kind, letter.detail, f"{letter.attempts} attempts", _when(letter.at))
         for letter in found
     ]
-    yield from _table(rows)
+    yield from table(rows)
     yield f"\nTry them again: skitter dead {folder.path} --requeue"
 
 

@@ -1,0 +1,257 @@
+"""A crawl's archive as its readers see it: `skitter.open(DIR)`.
+
+Pages by URL or by condition, bodies, texts, links and raw records, also while the crawl runs: a growing
+segment is read up to its last whole index line. Never writes to the crawl's folder, and holds no lock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+
+from skitter.collection.captures import Capture, captures_of, segment_file
+from skitter.collection.layout import Layout, read_layout
+from skitter.collection.members import Member, inflate, read_members
+from skitter.collection.record import Record, parse_record
+from skitter.collection.source import FolderSource, Source
+from skitter.collection.tables import open_tables, select_only, sql_fault
+from skitter.errors import ArchiveFailed, NotACrawl, UsageError
+from skitter.model import RecordAt
+from skitter.parse.content import PageContent
+from skitter.parse.page import read_page
+from skitter.urls.canonical import normalise
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_BATCH = 2048
+_MOST_HOPS = 5
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of `pages`: one answer in the archive. What nobody recorded is None or empty."""
+
+    url: str
+    fetched_at: datetime
+    status: int
+    kind: str
+    host: str
+    domain: str
+    mime: str
+    charset: str
+    language: str
+    title: str
+    size: int | None
+    depth: int | None
+    digest: str
+    redirect: str | None
+    truncated: str | None
+    revisit_of: str | None
+    near_duplicate_of: str | None
+    simhash: int | None
+    failure: str | None
+    record: RecordAt
+
+
+class PageLink(msgspec.Struct, frozen=True):
+    """A link of an archived page, its target absolute."""
+
+    target: str
+    text: str = ""
+    rel: str = ""
+    tag: str = "a"
+
+
+_TEXTS = ("kind", "host", "domain", "mime", "charset", "language", "title", "digest")
+_PLAIN = ("size", "depth", "redirect", "truncated", "revisit_of", "near_duplicate_of", "simhash", "failure")
+_SELECT = ", ".join(
+    (
+        "url",
+        "fetch_time",
+        "fetch_status",
+        *(f"coalesce({name}, '')" for name in _TEXTS),
+        *_PLAIN,
+        "warc_filename",
+        "warc_record_offset",
+        "warc_record_length",
+    )
+)
+_ORDER = "order by warc_filename, warc_record_offset"
+_NEWEST = "qualify row_number() over (partition by url order by fetch_time desc, warc_record_offset desc) = 1"
+
+
+class Collection:
+    """Cheap to open: files are listed now, tables are opened when first asked for."""
+
+    def __init__(self, source: Source, name: str) -> None:
+        self.source = source
+        self.name = name
+        self.layout: Layout = read_layout(source)
+        self._tables: DuckDBPyConnection | None = None
+
+    @classmethod
+    def at(cls, folder: Path | str) -> Collection:
+        """`folder` is a crawl's, or one that holds nothing but its `archive`."""
+        archive = Path(folder) / "archive"
+        if not archive.is_dir():
+            raise NotACrawl(f"{folder} has no archive: name the folder given to skitter crawl --into")
+        return cls(FolderSource(archive), str(folder))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._tables is not None:
+            self._tables.close()
+            self._tables = None
+
+    # -- tables
+
+    def duckdb(self, *, locked: bool = False) -> DuckDBPyConnection:
+        """A connection of its own with the views `pages`, `links` and `text`; the caller closes it."""
+        return open_tables(self.source, self.layout, locked=locked)
+
+    def count(self, where: str = "") -> int:
+        found = select_only(self._locked(), f"select count(*) from pages {_condition(where)}").fetchone()
+        return int(found[0]) if found else 0
+
+    def pages(self, where: str = "", *, newest: bool = False) -> Iterator[Page]:
+        """Rows in the order of their records; `where` is SQL, such as `status = 200 and host = 'a.org'`.
+
+        With `newest`, of each URL the last that the condition lets through."""
+        import duckdb
+
+        chosen = f"{_condition(where)} {_NEWEST if newest else ''}"
+        found = select_only(self._locked().cursor(), f"select {_SELECT} from pages {chosen} {_ORDER}")
+        try:
+            while rows := found.fetchmany(_BATCH):
+                yield from (_page(row) for row in rows)
+        except duckdb.Error as error:
+            raise sql_fault(error) from error
+
+    def _locked(self) -> DuckDBPyConnection:
+        if self._tables is None:
+            self._tables = self.duckdb(locked=True)
+        return self._tables
+
+    # -- one page
+
+    def captures(self, url: str) -> list[Capture]:
+        asked = normalise(url)
+        if asked is None:
+            raise UsageError(f"{url!r} is not an http or https URL")
+        if any(
+            not self.source.has(part.index) for part in self.layout.segments if part.is_growing and part.index
+        ):
+            self.layout = read_layout(self.source)  # a segment was finished since
+        return captures_of(self.source, self.layout, asked)
+
+    def capture(self, url: str, at: str | datetime | None = None) -> Capture:
+        """The newest capture, or the newest that is not after `at`, or the first of all."""
+        found = self.captures(url)
+        if not found:
+            raise UsageError(
+                f"{url} is not in the archive: skitter explain {url} --in {self.name} says what became of it"
+            )
+        if at is None:
+            return found[-1]
+        limit = stamp_of(at)
+        return next((capture for capture in reversed(found) if capture.stamp <= limit), found[0])
+
+    def record(self, at: RecordAt) -> Record:
+        """One record, by its place, as it lies there."""
+        file = segment_file(self.layout, at.segment)
+        content = inflate(self.source.read(file, at.offset, at.length))
+        found = parse_record(content) if isinstance(content, bytes) else content
+        if isinstance(found, str):
+            raise ArchiveFailed(f"{file} at {at.offset}: {found}; skitter verify {self.name} says more")
+        return found
+
+    def whole(self, record: Record) -> Record:
+        """The record that holds the body: the original of a revisit, or the record itself."""
+        for _ in range(_MOST_HOPS):
+            if record.kind != "revisit":
+                break
+            record = self._original(record)
+        return record
+
+    def _original(self, revisit: Record) -> Record:
+        fields = revisit.fields
+        url, wanted = (
+            fields.get("warc-refers-to-target-uri", ""),
+            fields.get("warc-refers-to", "").strip("<>"),
+        )
+        for capture in reversed(self.captures(url) if url else []):
+            if capture.stamp == stamp_of(fields.get("warc-refers-to-date", "")):
+                found = self.record(capture.at)
+                if found.id == wanted or not wanted:
+                    return found
+        raise ArchiveFailed(
+            f"{revisit.url} has no body of its own, and the copy it refers to ({url}) is not in this archive: "
+            f"put back the segment that was moved away"
+        )
+
+    def body(self, url: str, at: str | datetime | None = None) -> bytes:
+        """The body without content coding."""
+        return self.whole(self.record(self.capture(url, at).at)).decoded()
+
+    def read(self, record: Record) -> PageContent:
+        """What the page of a record says, parsed anew."""
+        whole = self.whole(record)
+        return read_page(
+            whole.decoded(), url=record.url, content_type=whole.header("content-type"), with_text=True
+        )
+
+    def text(self, url: str, at: str | datetime | None = None) -> str:
+        return self.read(self.record(self.capture(url, at).at)).text
+
+    def links(self, url: str, at: str | datetime | None = None) -> list[PageLink]:
+        content = self.read(self.record(self.capture(url, at).at))
+        resolved = ((normalise(link.href, content.base), link) for link in content.links)
+        return [PageLink(target, link.text, link.rel, link.tag) for target, link in resolved if target]
+
+    # -- everything
+
+    def records(self) -> Iterator[tuple[RecordAt, Record]]:
+        """Every record of every kind, segment by segment; what is damaged is left out (see `skitter verify`)."""
+        for segment in self.layout.segments:
+            for member in read_members(self.source, segment.file, segment.size):
+                found = parse_record(member.content) if isinstance(member, Member) else ""
+                if isinstance(found, Record):
+                    yield RecordAt(segment.name, member.offset, member.length), found
+
+
+def stamp_of(at: str | datetime) -> str:
+    """14 digits from a time in ISO 8601, digits alone, or the beginning of either; an open end is its latest."""
+    if isinstance(at, datetime):
+        return at.astimezone(UTC).strftime("%Y%m%d%H%M%S")
+    digits = re.sub(r"[-:TZ ]", "", at.partition(".")[0])
+    if not re.fullmatch(r"[0-9]{4,14}", digits):
+        raise UsageError(f"{at!r} is not a time: write 2026-01-31, 2026-01-31T12:00:00Z or 20260131120000")
+    return digits + "99999999999999"[len(digits) :]
+
+
+def _condition(where: str) -> str:
+    # On lines of its own, so that a comment at the end of it ends there.
+    return f"where (\n{where}\n)" if where.strip() else ""
+
+
+def _page(row: tuple[object, ...]) -> Page:
+    url, fetched_at, status, *rest = row
+    assert isinstance(fetched_at, datetime)
+    texts, rest = rest[: len(_TEXTS)], rest[len(_TEXTS) :]
+    plain, (segment, offset, length) = rest[: len(_PLAIN)], rest[len(_PLAIN) :]
+    named = dict(zip(_TEXTS + _PLAIN, [*texts, *plain], strict=True))
+    given = {"url": url, "fetched_at": fetched_at.replace(tzinfo=UTC), "status": status or 0, **named}
+    return Page(**given, record=RecordAt(str(segment), int(str(offset)), int(str(length))))  # type: ignore[arg-type]

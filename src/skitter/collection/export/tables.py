@@ -1,0 +1,87 @@
+"""Exports of the tables and the index: filtered Parquet copies, and one sorted CDXJ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from skitter.collection.captures import whole_lines
+from skitter.collection.collection import Collection
+from skitter.collection.layout import TABLES
+from skitter.collection.schema import COLUMNS
+from skitter.collection.tables import sql_fault
+
+Advance = Callable[[int], None]
+
+
+def write_parquet(collection: Collection, target: Path, where: str, advance: Advance) -> int:
+    """`pages.parquet`, and of `links` and `text` what belongs to those pages."""
+    import duckdb
+
+    matching = collection.count(where)
+    condition = f"where (\n{where}\n)" if where.strip() else ""
+    chosen = f"(select url, fetch_time from pages {condition})"
+    with collection.duckdb() as database:
+        try:
+            for table in TABLES:
+                columns = ", ".join(f'"{name}"' for name in COLUMNS[table])
+                rows = condition if table == "pages" else f"where (url, fetch_time) in {chosen}"
+                file = str(target / f"{table}.parquet").replace("'", "''")
+                database.execute(
+                    f"copy (select {columns} from {table} {rows}) to '{file}' (format parquet, compression zstd)"
+                )
+        except duckdb.IOException as error:
+            raise OSError(_errno_of(error), str(error).splitlines()[0][:200]) from error
+        except duckdb.Error as error:
+            raise sql_fault(error) from error
+    advance(matching)
+    return matching
+
+
+def _errno_of(error: Exception) -> int:
+    import errno
+
+    return errno.ENOSPC if "No space left" in str(error) else errno.EIO
+
+
+def index_lines(collection: Collection, where: str, advance: Advance) -> Iterator[bytes]:
+    """Index lines, sorted; without a condition those of the archive, byte for byte."""
+    layout, source = collection.layout, collection.source
+    if not where.strip():
+        import heapq
+
+        growing = [segment.index for segment in layout.segments if segment.is_growing and segment.index]
+        sorted_ones = [whole_lines(source, name) for name in layout.indexes]
+        journals = [iter(sorted(whole_lines(source, name))) for name in growing]
+        for line in heapq.merge(*sorted_ones, *journals):
+            advance(1)
+            yield line + b"\n"
+        return
+    yield from sorted(_filtered(collection, where, advance))
+
+
+def _filtered(collection: Collection, where: str, advance: Advance) -> Iterator[bytes]:
+    """The archive's own lines of the pages that match; sorted by whoever takes them."""
+    wanted: dict[str, set[int]] = {}
+    for page in collection.pages(where):
+        wanted.setdefault(page.record.segment, set()).add(page.record.offset)
+    from skitter.collection.captures import parse_line
+
+    for segment in collection.layout.segments:
+        offsets = wanted.get(segment.name)
+        if not offsets or not segment.index:
+            continue
+        for line in whole_lines(collection.source, segment.index):
+            capture = parse_line(line)
+            if capture is not None and capture.at.offset in offsets:
+                advance(1)
+                yield line + b"\n"
+
+
+def write_cdxj(collection: Collection, target: Path, where: str, advance: Advance) -> int:
+    written = 0
+    with target.open("wb") as file:
+        for line in index_lines(collection, where, advance):
+            file.write(line)
+            written += 1
+    return written

@@ -1,0 +1,110 @@
+"""A WARC record taken apart: named fields, block, and of an HTTP message its head and body.
+
+Between a gzip member and whoever wants the page. Pure. Strict where `verify` must see a defect
+(`framing_fault`), lenient where a page can still be shown.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from skitter.fetch.coding import Undecodable, decode_body
+
+_FIRST_LINE = re.compile(rb"WARC/1\.[01]\r\n")
+_FIELD = re.compile(r"([^:\r\n\s]+)[ \t]*:[ \t]*([^\r\n]*)\r\n")
+_STATUS = re.compile(rb"HTTP/\d(?:\.\d)? (\d{3})")
+_END = b"\r\n\r\n"
+_MOST_DECODED = 1 << 28
+
+
+class Record(msgspec.Struct, frozen=True):
+    """`fields` have lower-case names; of a repeated one the first counts."""
+
+    fields: dict[str, str]
+    block: bytes
+    excess: bytes = b""
+    """What follows the block in its member: exactly two line ends in a sound record."""
+
+    @property
+    def kind(self) -> str:
+        return self.fields.get("warc-type", "")
+
+    @property
+    def id(self) -> str:
+        return self.fields.get("warc-record-id", "").strip("<>")
+
+    @property
+    def url(self) -> str:
+        return self.fields.get("warc-target-uri", "")
+
+    @property
+    def date(self) -> str:
+        return self.fields.get("warc-date", "")
+
+    @property
+    def split(self) -> int:
+        """Where the HTTP body begins."""
+        end = self.block.find(_END)
+        return len(self.block) if end < 0 else end + len(_END)
+
+    @property
+    def head(self) -> bytes:
+        return self.block[: self.split]
+
+    @property
+    def body(self) -> bytes:
+        return self.block[self.split :]
+
+    @property
+    def status(self) -> int:
+        found = _STATUS.match(self.block)
+        return int(found[1]) if found else 0
+
+    def headers(self) -> list[tuple[str, str]]:
+        lines = self.head.decode("latin-1").split("\r\n")[1:]
+        pairs = (line.split(":", 1) for line in lines if ":" in line)
+        return [(name.strip().lower(), value.strip()) for name, value in pairs]
+
+    def header(self, name: str) -> str:
+        return ", ".join(value for key, value in self.headers() if key == name)
+
+    def decoded(self) -> bytes:
+        """The body without content coding, as far as it can be undone; else as it came."""
+        found = decode_body(self.body, self.header("content-encoding"), limit=_MOST_DECODED)
+        return self.body if isinstance(found, Undecodable) else found.body
+
+
+def parse_record(content: bytes) -> Record | str:
+    """The record that a member holds, or why it holds none."""
+    first = _FIRST_LINE.match(content)
+    if first is None:
+        return "no WARC record where one should begin"
+    end = content.find(_END)
+    if end < 0:
+        return "the record's header has no end"
+    header = content[first.end() : end + 2].decode("utf-8", "replace")
+    pairs = _FIELD.findall(header)
+    if len(pairs) != header.count("\r\n"):
+        return "a header line that is no field"
+    # From the last to the first, so that the first of a repeated one stays.
+    fields = {name.lower(): value.rstrip() for name, value in reversed(pairs)}
+    length = fields.get("content-length", "")
+    if not re.fullmatch(r"[0-9]{1,15}", length):
+        return f"Content-Length is {length!r}" if length else "no Content-Length"
+    begin = end + len(_END)
+    stop = begin + int(length)
+    if stop > len(content):
+        return f"Content-Length is {length}, but only {len(content) - begin} bytes follow"
+    return Record(fields, content[begin:stop], content[stop:])
+
+
+def excess_fault(excess: bytes) -> str:
+    if excess == _END:
+        return ""
+    if b"WARC/1." in excess[:64]:
+        return "more than one record in a gzip member"
+    if _END.startswith(excess):
+        return "the record does not end with two line ends"
+    return f"Content-Length is too small: {len(excess) - len(_END)} bytes more follow in the member"

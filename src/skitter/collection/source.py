@@ -1,0 +1,77 @@
+"""Where an archive's bytes come from: the one interface between readers and storage.
+
+The lowest part of the reading side. Names are relative to the archive, with `/` between folders. Nothing
+above it opens a file of the archive by itself, except DuckDB, which is given `locations`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+from skitter.archive.segments import OPEN, WARC
+from skitter.errors import ArchiveFailed
+
+
+class Source(Protocol):
+    def list(self) -> dict[str, int]:
+        """Every file by name, with its size."""
+
+    def has(self, name: str) -> bool: ...
+
+    def size(self, name: str) -> int: ...
+
+    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        """What there is of the range; shorter at the end of the file."""
+
+    def location(self, name: str = "") -> str:
+        """The file, or the whole archive, as DuckDB and Arrow are told of it."""
+
+
+class FolderSource:
+    """A local folder. Files are opened for each read: a growing segment may be renamed at any moment."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+
+    def list(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for parent, _, names in os.walk(self.folder):
+            for name in names:
+                path = Path(parent, name)
+                try:
+                    found[path.relative_to(self.folder).as_posix()] = path.stat().st_size
+                except FileNotFoundError:  # renamed since it was listed
+                    continue
+        return found
+
+    def has(self, name: str) -> bool:
+        return (self.folder / name).is_file()
+
+    def size(self, name: str) -> int:
+        try:
+            return (self.folder / name).stat().st_size
+        except OSError as error:
+            raise _unreadable(self.folder / name, error) from error
+
+    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        path = self.folder / name
+        try:
+            if name.endswith(WARC + OPEN) and not path.exists():
+                path = self.folder / name.removesuffix(OPEN)  # finished since it was listed, byte for byte
+            with path.open("rb") as file:
+                file.seek(offset)
+                return file.read(-1 if length is None else length)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+    def location(self, name: str = "") -> str:
+        return str(self.folder / name) if name else str(self.folder)
+
+
+def _unreadable(path: Path, error: OSError) -> ArchiveFailed:
+    return ArchiveFailed(
+        f"cannot read {path} ({error.strerror}): put the file back or check its permissions; "
+        f"skitter verify says what else is missing"
+    )
