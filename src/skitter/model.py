@@ -163,11 +163,12 @@ class Copy(msgspec.Struct, frozen=True):
 
 
 class SegmentMark(msgspec.Struct, frozen=True):
-    """How much of a segment is committed: bytes of the WARC file and of its index journal."""
+    """How much of a segment is committed: bytes of the WARC file and of its journals of index lines and rows."""
 
     segment: str
     length: int
     index_length: int
+    rows_length: int = 0
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):

@@ -75,7 +75,7 @@ async def open_crawl(folder: CrawlFolder, settings: Settings) -> AsyncIterator[C
         archive = Archive.open(
             folder.archive, settings.archive, clock, await frontier.marks(), _about(settings)
         )
-        closing.callback(archive.close)
+        closing.push_async_callback(_close_archive, archive, frontier)
         resolver = Resolver(settings.fetch, clock)
         closing.push_async_callback(resolver.close)
         guard = AddressGuard(
@@ -97,6 +97,16 @@ async def open_crawl(folder: CrawlFolder, settings: Settings) -> AsyncIterator[C
             telemetry=telemetry,
             log=log,
         )
+
+
+async def _close_archive(archive: Archive, frontier: Frontier) -> None:
+    """A segment is given its final name only for commits that survive a power loss."""
+    durable = False
+    try:
+        await frontier.sync()
+        durable = True
+    finally:
+        archive.close(durable=durable)
 
 
 async def _set_policies(frontier: Frontier, name: str, policy: HostPolicy) -> None:

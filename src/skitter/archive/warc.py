@@ -105,8 +105,17 @@ def revisit_record(exchange: Exchange, record_id: str, date: str, extra: str, le
     return _digested("revisit", record_id, date, extra, head, b"", level)
 
 
+def metadata_record(record_id: str, about: str, date: str, common: str, block: str, level: int) -> bytes:
+    """What was found out about the record `about`. No digest, as with requests."""
+    extra = (
+        f"{common}WARC-Concurrent-To: <{about}>\r\nWARC-Refers-To: <{about}>\r\n"
+        "Content-Type: application/warc-fields\r\n"
+    )
+    return _member("metadata", record_id, date, extra, block.encode("utf-8", "replace"), b"", level)
+
+
 def common_fields(exchange: Exchange, uri: str, info_id: str) -> str:
-    """What the request and the response record of one exchange both say."""
+    """What all records of one exchange say."""
     address = f"WARC-IP-Address: {exchange.address}\r\n" if exchange.address else ""
     return f"WARC-Target-URI: {uri}\r\n{address}WARC-Warcinfo-ID: <{info_id}>\r\n"
 

@@ -147,6 +147,7 @@ class Loop:
         # The archive first: a mark must not outlive the bytes it promises.
         await asyncio.to_thread(self._archive.sync_later())
         await self._frontier.sync()
+        self._archive.synced()
 
     async def _settle(self) -> None:
         if self._fault is not None:

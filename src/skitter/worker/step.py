@@ -10,6 +10,9 @@ from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 
+from msgspec.structs import replace
+
+from skitter.archive.rows import Said
 from skitter.archive.store import Archive
 from skitter.clock import Clock
 from skitter.fetch.coding import Undecodable, decode_body
@@ -25,7 +28,6 @@ from skitter.model import (
     HostLease,
     NotModified,
     Outcome,
-    RecordAt,
     Redirected,
     Result,
     RobotsRead,
@@ -55,6 +57,8 @@ class Step:
         self._clock = clock
         self._settings = settings
         self._links = LinkReader()
+        self._keeps_links = "links" in settings.archive.tables
+        self._tells_links = self._keeps_links or settings.archive.metadata
         # Bodies archived since the last commit: the frontier cannot know them yet.
         self._fresh_copies: dict[bytes, Copy] = {}
 
@@ -68,8 +72,8 @@ class Step:
         digest = sha256(answer.body).digest()
         (known,) = await self._frontier.first_copies((digest,)) if answer.body else (None,)
         # Nothing is awaited from here on: a record and its outcome are never separated by a commit.
-        record, copy = self._store(answer, digest, known)
-        result = self._read(task, answer, digest, record, copy)
+        result, said = self._read(task, answer, digest)
+        result = self._stored(result, answer, digest, known, said)
         return _outcome(lease, task, answer.sent_at, answer.ended_at, result, answer.address), answer
 
     def committed(self) -> None:
@@ -77,49 +81,55 @@ class Step:
 
     # -- archive
 
-    def _store(self, exchange: Exchange, digest: bytes, known: Copy | None) -> tuple[RecordAt, Copy | None]:
+    def _stored(
+        self, result: Result, exchange: Exchange, digest: bytes, known: Copy | None, said: Said
+    ) -> Result:
+        """The result, with where its exchange lies in the archive."""
         original = known or self._fresh_copies.get(digest) if exchange.body else None
         media_type = parse_content_type(exchange.header("content-type")).essence
-        archived = self._archive.append(exchange, digest=digest, media_type=media_type, original=original)
+        archived = self._archive.append(
+            exchange, digest=digest, media_type=media_type, original=original, said=said
+        )
         if original is not None or not exchange.body:
-            return archived.record, None
+            return replace(result, record=archived.record)
         copy = Copy(exchange.url, exchange.sent_at, archived.record_id)
         self._fresh_copies[digest] = copy
-        return archived.record, copy
+        if isinstance(result, Fetched):
+            return replace(result, record=archived.record, copy=copy)
+        return replace(result, record=archived.record)
 
     # -- what the answer means
 
-    def _read(
-        self, task: Task, exchange: Exchange, digest: bytes, record: RecordAt, copy: Copy | None
-    ) -> Result:
+    def _read(self, task: Task, exchange: Exchange, digest: bytes) -> tuple[Result, Said]:
+        said = Said(kind=task.kind, depth=task.depth)
         status = exchange.status
         if status in _REDIRECTS and exchange.header("location"):
-            return self._redirected(task, exchange, record)
+            return _told(self._redirected(task, exchange), said)
         if status in _THROTTLED:
             wait = retry_after(exchange.header("retry-after"), exchange.ended_at)
-            return Failed(
+            failed = Failed(
                 kind=FailureKind.THROTTLED,
                 detail=f"status {status}",
                 status=status,
                 retry_after=wait,
                 size=len(exchange.body),
-                record=record,
             )
+            return _told(failed, said)
         if status >= 500:
-            return Failed(
+            failed = Failed(
                 kind=FailureKind.SERVER_ERROR,
                 detail=f"status {status}",
                 status=status,
                 size=len(exchange.body),
-                record=record,
             )
+            return _told(failed, said)
         if task.kind is TaskKind.ROBOTS:
-            return self._robots_read(exchange, record)
+            return _told(self._robots_read(exchange), said)
         if status == 304:
-            return NotModified(record=record)
-        return self._fetched(task, exchange, digest, record, copy)
+            return NotModified(), said
+        return self._fetched(task, exchange, digest, said)
 
-    def _redirected(self, task: Task, exchange: Exchange, record: RecordAt) -> Result:
+    def _redirected(self, task: Task, exchange: Exchange) -> Result:
         location = exchange.header("location")
         target = normalise(_escaped(location), exchange.url)
         if target is None:
@@ -128,7 +138,6 @@ class Step:
                 detail=location[:200],
                 status=exchange.status,
                 size=len(exchange.body),
-                record=record,
             )
         found = Discovered(
             url=target,
@@ -139,72 +148,79 @@ class Step:
             parent=task.key,
             hops=task.hops + 1,
         )
-        return Redirected(
-            status=exchange.status, location=target, target=found, size=len(exchange.body), record=record
-        )
+        return Redirected(status=exchange.status, location=target, target=found, size=len(exchange.body))
 
-    def _robots_read(self, exchange: Exchange, record: RecordAt) -> Result:
+    def _robots_read(self, exchange: Exchange) -> Result:
         """RFC 9309 2.3.1: rules, or none where the host says there are none; anything else is no permission."""
         status, body = exchange.status, b""
         if not 200 <= status < 300 and not 400 <= status < 500:
-            return Failed(
-                kind=FailureKind.PROTOCOL,
-                detail=f"robots.txt answered {status}",
-                status=status,
-                record=record,
-            )
+            return Failed(kind=FailureKind.PROTOCOL, detail=f"robots.txt answered {status}", status=status)
         if status < 300:
             coding = exchange.header("content-encoding")
             decoded = decode_body(exchange.body, coding, limit=MAX_ROBOTS_BYTES)
             if isinstance(decoded, Undecodable):
-                return Failed(
-                    kind=FailureKind.BAD_CODING, detail=decoded.reason, status=status, record=record
-                )
+                return Failed(kind=FailureKind.BAD_CODING, detail=decoded.reason, status=status)
             body = decoded.body
-        return RobotsRead(status=status, body=body, size=len(exchange.body), record=record)
+        return RobotsRead(status=status, body=body, size=len(exchange.body))
 
-    def _fetched(
-        self, task: Task, exchange: Exchange, digest: bytes, record: RecordAt, copy: Copy | None
-    ) -> Result:
+    def _fetched(self, task: Task, exchange: Exchange, digest: bytes, said: Said) -> tuple[Fetched, Said]:
         content_type = ", ".join(value for name, value in exchange.headers if name == "content-type")
-        title, directives = "", ""
         links: tuple[Discovered, ...] = ()
         if exchange.status == 200 and exchange.body:
-            title, directives, links = self._page(task, exchange, content_type)
-        return Fetched(
+            said, links = self._page(task, exchange, content_type, said)
+        fetched = Fetched(
             status=exchange.status,
             content_type=content_type[:200],
             digest=digest,
             size=len(exchange.body),
             truncated=exchange.truncated,
-            record=record,
-            copy=copy,
             etag=exchange.header("etag")[:500],
             last_modified=exchange.header("last-modified")[:100],
-            title=title,
-            directives=directives,
+            title=said.title,
+            directives=said.directives,
             links=links,
         )
+        return fetched, said
 
     def _page(
-        self, task: Task, exchange: Exchange, content_type: str
-    ) -> tuple[str, str, tuple[Discovered, ...]]:
+        self, task: Task, exchange: Exchange, content_type: str, said: Said
+    ) -> tuple[Said, tuple[Discovered, ...]]:
         decoded = decode_body(
             exchange.body, exchange.header("content-encoding"), limit=self._settings.fetch.max_decoded
         )
         if isinstance(decoded, Undecodable):
-            return "", "", ()
+            return said, ()
         page = read_page(
             decoded.body,
             url=exchange.url,
             content_type=content_type,
             robots_tags=tuple(value for name, value in exchange.headers if name == "x-robots-tag"),
             product=self._settings.identity.product,
-            with_anchors=False,
+            with_text="text" in self._settings.archive.tables,
+            with_anchors=self._keeps_links,
         )
-        links = () if page.directives.nofollow else page.links
-        found = self._links.discover(task.key, task.url, task.depth, page.base, links)
-        return page.title, page.directives.text, found
+        followed = () if page.directives.nofollow else page.links
+        found = self._links.discover(task.key, task.url, task.depth, page.base, followed)
+        said = replace(
+            said,
+            media_type=page.media_type,
+            charset=page.charset.lower(),
+            language=page.language,
+            title=page.title,
+            directives=page.directives.text,
+            text=page.text,
+            links=self._links.targets(page.base, page.links) if self._tells_links else (),
+        )
+        return said, found
+
+
+def _told(result: Result, said: Said) -> tuple[Result, Said]:
+    match result:
+        case Failed(kind=kind):
+            return result, replace(said, failure=kind)
+        case Redirected(location=location):
+            return result, replace(said, redirect=location)
+    return result, said
 
 
 def _escaped(location: str) -> str:
