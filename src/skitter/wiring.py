@@ -62,7 +62,9 @@ async def open_frontier(
 
 
 @asynccontextmanager
-async def open_crawl(folder: CrawlFolder, settings: Settings) -> AsyncIterator[Crawl]:
+async def open_crawl(
+    folder: CrawlFolder, settings: Settings, telemetry: Telemetry | None = None
+) -> AsyncIterator[Crawl]:
     """The folder's lock must be held. What an interrupted run left over is cut off the archive here."""
     clock = SystemClock()
     async with contextlib.AsyncExitStack() as closing:
@@ -83,7 +85,7 @@ async def open_crawl(folder: CrawlFolder, settings: Settings) -> AsyncIterator[C
         )
         fetcher = Fetcher(settings.fetch, settings.identity, resolver, guard, clock)
         closing.push_async_callback(fetcher.close)
-        telemetry = Telemetry(clock.now(), settings.crawl.max_pages)
+        telemetry = telemetry or Telemetry(clock.now(), settings.crawl.max_pages)
         report = Report(telemetry, log)
         step = Step(fetcher, archive, frontier, clock, settings)
         yield Crawl(

@@ -173,7 +173,7 @@ def whole_frames(journal: bytes) -> int:
     return whole
 
 
-def described(exchange: Exchange, said: Said) -> str:
+def described(exchange: Exchange, said: Said, *, with_outlinks: bool) -> str:
     """The block of a metadata record, by the names that Heritrix gave its fields."""
     lines = [f"fetchTimeMs: {round(max(0.0, exchange.ended_at - exchange.sent_at) * 1000)}"]
     if said.kind == "page":
@@ -182,7 +182,8 @@ def described(exchange: Exchange, said: Said) -> str:
         lines.append(f"charsetForLinkExtraction: {said.charset}")
     if said.redirect:
         lines.append(f"outlink: {said.redirect} R Location:")
-    lines += [f"outlink: {target} {_context(link)}" for target, link in said.links]
+    if with_outlinks:
+        lines += [f"outlink: {target} {_context(link)}" for target, link in said.links]
     return "\r\n".join((*lines, ""))
 
 

@@ -22,7 +22,6 @@ import pyarrow.parquet as pq
 
 from skitter.archive.parts import TABLES, part_path, parts_of, write_part
 from skitter.archive.rows import Row, rows_in
-from skitter.archive.warc import digest_field
 from skitter.faultpoints import Point, reach
 from skitter.urls.scope import registrable_domain
 
@@ -201,7 +200,7 @@ def _domain(host: str | None) -> str | None:
 
 
 def _text_digest(text: str) -> str | None:
-    return digest_field(sha256(text.encode("utf-8", "surrogatepass")).digest()) if text else None
+    return f"sha256:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}" if text else None
 
 
 def _links(columns: dict[str, Any], segment: str) -> pa.Table:

@@ -173,7 +173,10 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         Doc(description="Parquet tables that are kept beside the WARC files: pages, links, text."),
     ] = ("pages", "links", "text")
     metadata: Annotated[
-        bool, Doc(description="Write a WARC metadata record for each response: timing, outlinks.")
+        bool,
+        Doc(
+            description="Write a WARC metadata record per response: timing, and outlinks unless tables has links."
+        ),
     ] = True
     min_free: Annotated[
         Count, Doc(description="Bytes of free disk below which the crawl pauses until there is more.")
