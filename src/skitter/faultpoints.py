@@ -28,14 +28,10 @@ class Point(StrEnum):
     """The frontier has settled, the archive was not told."""
     AFTER_ACKNOWLEDGE = "after_acknowledge"
     """The archive knows what is committed."""
-    BEFORE_PART = "before_part"
-    """Rows are committed and Parquet, nothing of which is written."""
     BETWEEN_PARTS = "between_parts"
     """One table has a part that another has yet to get."""
     BEFORE_FINISH = "before_finish"
     """A segment is whole, committed and synced, and has no final name."""
-    AFTER_FINISH = "after_finish"
-    """It has its final name, and the archive does not know yet."""
 
 
 def _planned() -> tuple[str, int]:

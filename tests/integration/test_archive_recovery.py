@@ -176,7 +176,7 @@ def test_a_kill_before_any_change_to_the_disk_loses_and_doubles_nothing(memory: 
         def work(folder: Path = folder, ledger: Ledger = ledger, number: int = number) -> None:
             kill_before_disk_call(number)
             archive = opened(folder, ledger)
-            crawl(archive, ledger, iter(range(4)))
+            crawl(archive, ledger, iter(range(2)))
             archive.close()
 
         killed = in_a_process(work) == signal.SIGKILL

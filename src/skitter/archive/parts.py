@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,7 +53,7 @@ def discard_unfinished(folder: Path) -> None:
             os.unlink(path)
 
 
-def recover_parts(folder: Path, tables: Sequence[str], stem: str, committed: int) -> int:
+def recover_parts(folder: Path, tables: Collection[str], stem: str, committed: int) -> int:
     """Up to where all of the tables hold a growing segment's rows; parts beyond that go, and are written again.
 
     A kill between two tables leaves one of them ahead; a power loss leaves parts of rows that were never

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from skitter.archive.cdxj import TEMPORARY, write_journal
 from skitter.archive.parts import TABLES, discard_unfinished, parts_of, recover_parts
-from skitter.archive.segments import INDEX, OPEN, ROWS, WARC, Segment, SegmentFiles
+from skitter.archive.rows import tables_told, whole_frames
+from skitter.archive.segments import BYTES_A_PART, INDEX, OPEN, ROWS, WARC, Segment, SegmentFiles
 from skitter.errors import ArchiveFailed
 from skitter.model import SegmentMark
 
@@ -87,12 +88,23 @@ def _resumed(folder: Path, mark: SegmentMark, wanted: Sequence[str]) -> Segment:
     _cut_back(files.growing, mark.length)
     _cut_back(files.journal, mark.index_length)
     _cut_back(files.rows, mark.rows_length)
-    # Also those that only an earlier run wanted: its last rows are in no part yet.
-    tables = [table for table in TABLES if table in wanted or parts_of(folder, table, files.stem)]
+    tables = _tables_of(files, mark, wanted)
     parts_end = recover_parts(folder, tables, files.stem, mark.rows_length)
     # Left by a finish that was interrupted; the journal it was made from is still there.
     files.index.unlink(missing_ok=True)
     return Segment(folder, mark.segment, _info_id(files.growing), mark, tables, parts_end)
+
+
+def _tables_of(files: SegmentFiles, mark: SegmentMark, wanted: Sequence[str]) -> list[str]:
+    """Also those that only an earlier run wanted: its last rows are in no part yet."""
+    tables = {table for table in TABLES if table in wanted or parts_of(files.folder, table, files.stem)}
+    done = recover_parts(files.folder, tables, files.stem, mark.rows_length) if tables else 0
+    if mark.rows_length > done:
+        with files.rows.open("rb") as rows:
+            rows.seek(done)
+            waiting = rows.read(min(mark.rows_length - done, BYTES_A_PART))
+        tables |= tables_told(waiting[: whole_frames(waiting)])
+    return [table for table in TABLES if table in tables]
 
 
 def _cut_back(path: Path, length: int) -> None:

@@ -162,6 +162,14 @@ def rows_in(journal: bytes) -> Iterator[Row]:
         at += length
 
 
+def tables_told(journal: bytes) -> set[str]:
+    """Which tables the rows have something to say to."""
+    told = set()
+    for row in rows_in(journal):
+        told |= {"pages"} | ({"links"} if row.targets else set()) | ({"text"} if row.text else set())
+    return told
+
+
 def whole_frames(journal: bytes) -> int:
     """How many of the bytes are whole rows."""
     at, whole = 0, 0

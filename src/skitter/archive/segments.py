@@ -171,7 +171,6 @@ class Segment:
         self.release()
         os.unlink(files.journal)
         os.unlink(files.rows)
-        reach(Point.AFTER_FINISH)
 
     def settle(self) -> None:
         """Keep what was committed and nothing else: finish it, or remove it when that is nothing."""

@@ -52,7 +52,6 @@ def write_parts(
     """The rows of `journal`, which lies from `start` to `end` in the segment's, as one part of each table;
     returns their number. Of a table with nothing to say an empty part is written: its name says it was asked."""
     columns = _columns(list(rows_in(journal)))
-    reach(Point.BEFORE_PART)
     for number, table in enumerate(tables):
         if number:
             reach(Point.BETWEEN_PARTS)
