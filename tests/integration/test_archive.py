@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from skitter.archive import store as store_module
 from skitter.archive.store import Archive, Archived
 from skitter.clock import SystemClock
 from skitter.errors import ArchiveFailed, FolderInUse, SettingsError
@@ -110,6 +112,17 @@ def complaints(folder: Path, *command: str) -> str:
 )
 def test_validators_find_nothing_wrong(written: Path, command: tuple[str, ...]) -> None:
     assert complaints(written, *command) == ""
+
+
+def test_warcat_complains_of_nothing_but_what_the_standard_asks_of_revisits(written: Path) -> None:
+    """WARC 1.1, 6.7.2: the payload digest of a revisit is that of the payload it leaves out; and it may refer
+    to a record of another file. warcat's `VerifyTool` exempts neither (docs/adr/0006-archive.md)."""
+    pytest.importorskip("warcat", reason="warcat is not installed")
+    said = complaints(written, sys.executable, "-m", "warcat", "verify")
+    problems = re.findall(r"VerifyProblem: \('([^']*)", said)
+    identical = [r for r in finished_records(written) if r.fields.get("WARC-Profile", "").endswith("digest")]
+    assert problems.count("Bad payload digest.") == len(identical) == 1
+    assert all(p == "Bad payload digest." or p.startswith("Refer to record ID") for p in problems)
 
 
 def test_validators_that_know_no_revisits_find_nothing_wrong_where_there_are_none(tmp_path: Path) -> None:
@@ -226,6 +239,57 @@ def test_a_full_segment_is_not_finished_before_its_last_record_is_committed(tmp_
     sync(archive)
     assert len(segments(tmp_path)) == 2
     archive.close()
+
+
+def test_a_full_segment_is_not_finished_before_its_commits_are_on_the_disk(tmp_path: Path) -> None:
+    """Else a power loss could leave a finished segment of which the frontier knows nothing."""
+    archive = opened(tmp_path, segment_size=1)
+    stored(archive, exchange("http://a.test/1"))
+    archive.sync_later()()
+    commit(archive)
+    archive.synced()
+    archive.rest()
+    assert segments(tmp_path) == []
+    sync(archive)
+    assert len(segments(tmp_path)) == 1
+    archive.close()
+
+
+def test_an_archive_whose_frontier_could_not_be_synced_leaves_its_segments_open(tmp_path: Path) -> None:
+    archive = opened(tmp_path)
+    stored(archive, exchange("http://a.test/1"))
+    (mark,) = commit(archive)
+    archive.close(durable=False)
+    assert segments(tmp_path) == []
+    opened(tmp_path, (mark,)).close()
+    assert [path.name for path in segments(tmp_path)] == [mark.segment]
+
+
+def test_an_index_that_is_merged_already_is_not_merged_again(tmp_path: Path) -> None:
+    archive = opened(tmp_path)
+    stored(archive, exchange("http://a.test/1"))
+    marks = commit(archive)
+    archive.close()
+    before = (tmp_path / "index.cdxj").stat().st_ino
+    opened(tmp_path, marks).close()
+    assert (tmp_path / "index.cdxj").stat().st_ino == before
+    archive = opened(tmp_path, marks)
+    stored(archive, exchange("http://a.test/2"))
+    commit(archive)
+    archive.close()
+    assert len(index_lines(tmp_path / "index.cdxj")) == 2
+
+
+def test_indexes_too_long_to_merge_at_every_stop_are_left_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = opened(tmp_path)
+    stored(archive, exchange("http://a.test/1"))
+    marks = commit(archive)
+    archive.close()
+    monkeypatch.setattr(store_module, "_MERGED_AT_MOST", 10)
+    opened(tmp_path, marks).close()
+    assert [path.name for path in tmp_path.glob("*.cdxj")] == [marks[0].segment.replace(".warc.gz", ".cdxj")]
 
 
 def test_a_record_appended_between_marks_and_committed_waits_for_the_next_commit(tmp_path: Path) -> None:
