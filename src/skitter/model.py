@@ -127,6 +127,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     etag: str = ""
     last_modified: str = ""
+    digest: bytes = b""
+    """Of the body that the validators speak of: a 304 is archived as a revisit of its copy."""
     behalf: Host | None = None
 
 

@@ -12,12 +12,14 @@ import math
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import astuple
 
 from skitter.archive.warc import media_type_of
 from skitter.model import Copy, Exchange, Link, RecordAt
 
 _MARK = b"\xc1"
 _FRAME = 5
+_DEEPEST = 32_767
 _TAG_ATTRIBUTES = {"iframe": "E iframe/@src", "frame": "E frame/@src", "refresh": "L meta/@content"}
 
 
@@ -100,7 +102,7 @@ def framed_row(
 ) -> bytes:
     """12 us for a page of 93 links and 7 KB of text."""
     links = said.links if with_links else ()
-    row = _encode(
+    row = _encoded(
         Row(
             surt,
             uri,
@@ -118,7 +120,7 @@ def framed_row(
             said.kind,
             len(exchange.body),
             said.title,
-            said.depth,
+            min(said.depth, _DEEPEST),
             said.directives,
             exchange.header("etag")[:500],
             exchange.header("last-modified")[:100],
@@ -137,6 +139,18 @@ def framed_row(
         )
     )
     return _MARK + len(row).to_bytes(_FRAME - 1, "little") + row
+
+
+def _encoded(row: Row) -> bytes:
+    try:
+        return _encode(row)
+    except UnicodeEncodeError:
+        return _encode([_clean(value) for value in astuple(row)])
+
+
+def _clean(value: object) -> object:
+    """Without lone surrogates, of which some texts in strange formats consist."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _joined(column: list[str]) -> str:

@@ -199,7 +199,7 @@ def _domain(host: str | None) -> str | None:
 
 
 def _text_digest(text: str) -> str | None:
-    return f"sha256:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}" if text else None
+    return f"sha256:{sha256(text.encode()).hexdigest()}" if text else None
 
 
 def _links(columns: dict[str, Any], segment: str) -> pa.Table:

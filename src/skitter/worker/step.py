@@ -70,7 +70,8 @@ class Step:
             now = self._clock.now()
             return _outcome(lease, task, now, now, answer), None
         digest = sha256(answer.body).digest()
-        (known,) = await self._frontier.first_copies((digest,)) if answer.body else (None,)
+        sought = task.digest if answer.status == 304 else digest if answer.body else b""
+        (known,) = await self._frontier.first_copies((sought,)) if sought else (None,)
         # Nothing is awaited from here on: a record and its outcome are never separated by a commit.
         result, said = self._read(task, answer, digest)
         result = self._stored(result, answer, digest, known, said)
@@ -85,7 +86,7 @@ class Step:
         self, result: Result, exchange: Exchange, digest: bytes, known: Copy | None, said: Said
     ) -> Result:
         """The result, with where its exchange lies in the archive."""
-        original = known or self._fresh_copies.get(digest) if exchange.body else None
+        original = known or (self._fresh_copies.get(digest) if exchange.body else None)
         media_type = parse_content_type(exchange.header("content-type")).essence
         archived = self._archive.append(
             exchange, digest=digest, media_type=media_type, original=original, said=said

@@ -231,6 +231,7 @@ def _page_task(key: UrlKey, row: UrlRow) -> Task:
         attempt=row.attempts + 1,
         etag=row.etag,
         last_modified=row.last_modified,
+        digest=row.digest,
     )
 
 
