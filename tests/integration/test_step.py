@@ -183,17 +183,20 @@ def test_not_modified_is_archived_as_a_revisit_of_the_copy_that_still_holds(tmp_
             step = Step(crawl.fetcher, crawl.archive, crawl.frontier, crawl.clock, settings)
             seed = Discovered(url=url, key=key_of(url), host=host_of(url), depth=0, via=Via.SEED)
             await crawl.frontier.admit([seed])
-            for _ in range(2):
-                (lease,) = await crawl.frontier.lease("w", 1, 60)
-                outcome, _ = await step.run(lease, lease.tasks[0])
+
+            async def settled(lease: HostLease, task: Task) -> Outcome:
+                outcome, _ = await step.run(lease, task)
                 await crawl.frontier.settle([outcome], crawl.archive.marks())
                 crawl.archive.committed()
                 step.committed()
-            assert isinstance(outcome.result, Fetched)
-            again = msgspec.structs.replace(lease.tasks[0], digest=outcome.result.digest)
-            outcome, _ = await step.run(lease, again)
-            await crawl.frontier.settle([outcome], crawl.archive.marks())
-            crawl.archive.committed()
+                return outcome
+
+            (robots,) = await crawl.frontier.lease("w", 1, 60)
+            await settled(robots, robots.tasks[0])
+            (lease,) = await crawl.frontier.lease("w", 1, 60)
+            first = (await settled(lease, lease.tasks[0])).result
+            assert isinstance(first, Fetched)
+            await settled(lease, msgspec.structs.replace(lease.tasks[0], digest=first.digest))
         folder.unlock()
 
     with serving(answer) as server, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -9,7 +9,8 @@ Never decides what is committed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import astuple
@@ -20,6 +21,7 @@ from skitter.model import Copy, Exchange, Link, RecordAt
 _MARK = b"\xc1"
 _FRAME = 5
 _DEEPEST = 32_767
+_TEXT, _REL, _TAG = attrgetter("text"), attrgetter("rel"), attrgetter("tag")
 _TAG_ATTRIBUTES = {"iframe": "E iframe/@src", "frame": "E frame/@src", "refresh": "L meta/@content"}
 
 
@@ -101,7 +103,7 @@ def framed_row(
     with_text: bool,
 ) -> bytes:
     """12 us for a page of 93 links and 7 KB of text."""
-    links = said.links if with_links else ()
+    targets, links = zip(*said.links, strict=True) if with_links and said.links else ((), ())
     row = _encoded(
         Row(
             surt,
@@ -132,10 +134,10 @@ def framed_row(
             said.near_duplicate_of,
             said.failure,
             said.text if with_text else "",
-            _joined([target for target, _ in links]),
-            _joined([link.text for _, link in links]),
-            _joined([link.rel for _, link in links]),
-            _joined([link.tag for _, link in links]),
+            _joined(targets),
+            _joined([*map(_TEXT, links)]),
+            _joined([*map(_REL, links)]),
+            _joined([*map(_TAG, links)]),
         )
     )
     return _MARK + len(row).to_bytes(_FRAME - 1, "little") + row
@@ -153,7 +155,7 @@ def _clean(value: object) -> object:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
-def _joined(column: list[str]) -> str:
+def _joined(column: Sequence[str]) -> str:
     joined = "\n".join(column)
     if column and joined.count("\n") != len(column) - 1:
         joined = "\n".join([value.replace("\n", " ") for value in column])

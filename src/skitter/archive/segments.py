@@ -139,7 +139,6 @@ class Segment:
         journal = self._stretch(start, committed)
         end = start + len(journal)
         write_parts(files.folder, self._tables, self.name, files.stem, journal, start, end)
-        sync_tables(files.folder)
         self.parts_end = end
 
     def _stretch(self, start: int, end: int) -> bytes:
@@ -165,6 +164,8 @@ class Segment:
             os.fsync(fd)
         while self.parts_end < self.rows_length:
             self.write_part(self.rows_length)
+        # Not sooner: as long as the journal is there, a part whose name a power loss took is written again.
+        sync_tables(files.folder)
         write_sorted(files.journal, self.index_length, files.index)
         os.rename(files.growing, files.finished)
         sync_folder(files.folder)
