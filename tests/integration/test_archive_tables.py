@@ -21,6 +21,7 @@ from skitter.clock import SystemClock
 from skitter.errors import SettingsError
 from skitter.model import Copy, Link, SegmentMark
 from skitter.settings import ArchiveSettings
+from skitter.testing.clock import FakeClock
 from tests.exchanges import BODY, SENT_AT, exchange, finished_records, sha256
 
 URL = "https://www.example.co.uk:8443/a/b?c=d"
@@ -166,6 +167,21 @@ def test_committed_rows_are_readable_while_the_crawl_runs(
     assert read(tmp_path, "links").num_rows == 25
     archive.close()
     assert [read(tmp_path, table).num_rows for table in TABLES] == [25, 25, 25]
+
+
+def test_rows_of_a_slow_crawl_do_not_wait_for_company(tmp_path: Path) -> None:
+    clock = FakeClock(SENT_AT)
+    archive = Archive.open(tmp_path, ArchiveSettings(), clock, (), {})
+    stored(archive)
+    commit(archive)
+    archive.rest()
+    assert not (tmp_path / "pages").exists()
+    clock.advance(segments_module.SECONDS_A_PART)
+    stored(archive, "http://a.test/2")
+    commit(archive)
+    archive.rest()
+    assert read(tmp_path, "pages").num_rows == 2
+    archive.close()
 
 
 def test_a_long_journal_becomes_parts_of_bounded_size(

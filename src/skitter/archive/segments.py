@@ -9,6 +9,7 @@ bytes that were not committed.
 from __future__ import annotations
 
 import errno
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +28,8 @@ ROWS = ".rows"
 # A part of this many rows or bytes of rows is due: 5,000 pages of 29 KB are 60 MB of rows and 12 MB of Parquet.
 ROWS_A_PART = 5_000
 BYTES_A_PART = 32_000_000
+# And of whatever there is after this long, so that a slow crawl can be asked too: 1,000 parts a week.
+SECONDS_A_PART = 600.0
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -76,6 +79,7 @@ class Segment:
         self.committed = mark
         self.parts_end = parts_end
         self.rows_since_part = 0
+        self.part_at = math.inf
         self._tables = tables
         self._files = SegmentFiles(folder, name)
         self._fds: list[int] = []
@@ -109,10 +113,13 @@ class Segment:
     def is_committed(self) -> bool:
         return self.committed.length == self.length
 
-    @property
-    def is_part_due(self) -> bool:
+    def is_part_due(self, now: float) -> bool:
         waiting = self.committed.rows_length - self.parts_end
-        return waiting > 0 and (self.rows_since_part >= ROWS_A_PART or waiting >= BYTES_A_PART)
+        return waiting > 0 and (
+            self.rows_since_part >= ROWS_A_PART
+            or waiting >= BYTES_A_PART
+            or now - self.part_at >= SECONDS_A_PART
+        )
 
     def append(self, members: bytes, line: bytes, row: bytes) -> None:
         """All writes or none. Written through at once, so that a full disk is this append's fault."""

@@ -71,6 +71,8 @@ class Archive:
         self._about = dict(about)
         self._lock = lock
         self._current = current
+        if current is not None:
+            current.part_at = clock.now()
         self._serial = serial
         self._full: list[Segment] = []
         self._offered: dict[str, SegmentMark] = {}
@@ -302,6 +304,7 @@ class Archive:
         info_id = next(self._ids)
         info = warc.warcinfo(info_id, warc.warc_date(now), name, self._about, self._settings.compression)
         segment = Segment.create(self.folder, name, info_id, info, self._settings.tables)
+        segment.part_at = now
         self._serial += 1
         self._begun_since_sync = True
         return segment
@@ -324,9 +327,10 @@ class Archive:
             if segment.name in self._durable:
                 self._background.start(segment.finish, partial(self._finished, segment))
                 return
+        now = self._clock.now()
         for segment in self._segments():
-            if segment.is_part_due:
-                segment.rows_since_part = 0
+            if segment.is_part_due(now):
+                segment.rows_since_part, segment.part_at = 0, now
                 self._background.start(
                     partial(segment.write_part, segment.committed.rows_length), self._part_written
                 )
