@@ -295,7 +295,7 @@ def abandoned(folder: Path) -> SegmentMark:
     return mark
 
 
-@pytest.mark.parametrize("end", [".warc.gz.open", ".cdxj.open"])
+@pytest.mark.parametrize("end", [".warc.gz.open", ".cdxj.open", ".rows.open"])
 def test_bytes_that_a_power_loss_took_are_reported_and_nothing_is_removed(tmp_path: Path, end: str) -> None:
     folder = tmp_path / "archive"
     mark = abandoned(folder)

@@ -16,34 +16,27 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
-import msgspec
-
 from skitter.archive import warc
 from skitter.archive.background import Background
-from skitter.archive.cdxj import index_line, write_merged
+from skitter.archive.cdxj import write_merged
 from skitter.archive.parts import TABLES
+from skitter.archive.records import Archived, Records, Stored
 from skitter.archive.recovery import next_serial, recover
-from skitter.archive.rows import NOTHING_SAID, Said, described, framed_row
+from skitter.archive.rows import NOTHING_SAID, Said
 from skitter.archive.segments import INDEX, WARC, Segment, fault, sync_folder
-from skitter.archive.surt import surt
 from skitter.clock import Clock
 from skitter.errors import FolderInUse, SettingsError
 from skitter.faultpoints import Point, reach
-from skitter.model import Copy, Exchange, RecordAt, SegmentMark
+from skitter.model import Copy, Exchange, SegmentMark
 from skitter.settings import ArchiveSettings
+
+__all__ = ["Archive", "Archived"]
 
 MERGED_INDEX = "index.cdxj"
 # A merge takes 1 s per 100 MB; above this (about two million pages) every stop of a crawl would take longer than
 # anyone waits, and readers take the segments' own indexes.
 _MERGED_AT_MOST = 500_000_000
 _PREFIX = re.compile(r"[\w.-]{1,100}", re.ASCII)
-
-
-class Archived(msgspec.Struct, frozen=True):
-    """Where an exchange went: its response or revisit record, and that record's id for a later `Copy`."""
-
-    record: RecordAt
-    record_id: str
 
 
 class Archive:
@@ -77,13 +70,12 @@ class Archive:
         self._full: list[Segment] = []
         self._offered: dict[str, SegmentMark] = {}
         self._ids = warc.record_ids()
+        self._records = Records(settings, self._ids)
         self._begun_since_sync = False
         self._background = Background()
         self.parts_written = 0
         self._durable: set[str] = set()
         self._being_synced: set[str] = set()
-        self._with_links = "links" in settings.tables
-        self._with_text = "text" in settings.tables
 
     @classmethod
     def open(
@@ -133,9 +125,15 @@ class Archive:
         """
         try:
             segment = self._writable()
-            members, line, row, archived = self._records(
-                segment, exchange, digest, media_type, original, said
+            stored = Stored(
+                exchange=exchange,
+                said=said,
+                sent_at=exchange.sent_at or self._clock.now(),
+                digest=digest,
+                media_type=media_type,
+                original=original,
             )
+            members, line, row, archived = self._records.of(stored, segment)
             reach(Point.BEFORE_APPEND)
             segment.append(members, line, row)
             reach(Point.AFTER_APPEND)
@@ -224,68 +222,6 @@ class Archive:
 
     def _segments(self) -> tuple[Segment, ...]:
         return (*self._full, self._current) if self._current is not None else tuple(self._full)
-
-    def _records(
-        self,
-        segment: Segment,
-        exchange: Exchange,
-        digest: bytes,
-        media_type: str,
-        original: Copy | None,
-        said: Said,
-    ) -> tuple[bytes, bytes, bytes, Archived]:
-        level = self._settings.compression
-        sent_at = exchange.sent_at or self._clock.now()
-        date = warc.warc_date(sent_at)
-        uri = warc.target_uri(exchange.url)
-        key = surt(uri)
-        common = warc.common_fields(exchange, uri, segment.info_id)
-        request_id, record_id = next(self._ids) if exchange.request else "", next(self._ids)
-        request = warc.request_record(exchange, request_id, date, common) if request_id else b""
-        # The digest of a 304's absent body would say that the page is empty.
-        payload = "" if exchange.status == 304 and original is not None else warc.digest_field(digest)
-        detected = warc.media_type_of(said.media_type or media_type)
-        fields = warc.response_fields(exchange, common, payload, detected, request_id)
-        if original is None:
-            mime = warc.media_type_of(exchange.header("content-type")) or "unk"
-            record = warc.response_record(exchange, record_id, date, fields, level)
-        else:
-            mime, detected = "warc/revisit", ""
-            fields += warc.revisit_fields(original, exchange.status)
-            record = warc.revisit_record(exchange, record_id, date, fields, level)
-        at = RecordAt(segment.name, segment.length + len(request), len(record))
-        line = index_line(
-            key=key,
-            uri=uri,
-            date=date,
-            mime=mime,
-            detected=detected,
-            status=exchange.status,
-            digest=payload,
-            offset=at.offset,
-            length=at.length,
-            segment=segment.name,
-        )
-        row = b""
-        if self._settings.tables:
-            row = framed_row(
-                exchange,
-                said,
-                uri=uri,
-                surt=key,
-                sent_at=sent_at,
-                digest=payload,
-                at=at,
-                original=original,
-                with_links=self._with_links,
-                with_text=self._with_text,
-            )
-        members = request + record
-        if self._settings.metadata:
-            # Once is enough: 93 outlinks cost 25 us more here.
-            block = described(exchange, said, with_outlinks=not self._with_links)
-            members += warc.metadata_record(next(self._ids), record_id, date, common, block)
-        return members, line, row, Archived(at, record_id)
 
     def _writable(self) -> Segment:
         current = self._current
