@@ -3,6 +3,7 @@ stops with one line."""
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 from collections import Counter
@@ -86,7 +87,7 @@ class Paused:
         return self.process.returncode
 
 
-@pytest.mark.parametrize(("size", "min_free"), [("300k", 0), ("20m", 19_000_000)])
+@pytest.mark.parametrize(("size", "min_free"), [("300k", 0), ("900k", 0), ("20m", 21_000_000)])
 def test_a_full_disk_pauses_the_crawl_until_there_is_room(
     disk: tuple[Path, Remount], size: str, min_free: int
 ) -> None:
@@ -107,6 +108,31 @@ def test_a_full_disk_pauses_the_crawl_until_there_is_room(
     assert archived(place / "c" / "archive") == dict.fromkeys(plan.expected(), 1)
     assert archive_faults(place / "c" / "archive", records(place / "c" / "archive")) == []
     assert read_json("stats", place / "c")["pages"] == 200
+
+
+def test_a_full_disk_of_the_frontier_alone_pauses_the_crawl_too(
+    disk: tuple[Path, Remount], tmp_path: Path
+) -> None:
+    """Its store has to be closed and opened anew, in the same process."""
+    place, remount = disk
+    remount("size=200m")
+    plan = WebPlan.plain(hosts=20, pages=10)
+    folder = tmp_path / "c"
+    with SyntheticWeb(plan) as web:
+        said(skitter(*crawl(web, folder), "--max-pages", 3))
+        shutil.move(folder / "frontier", place / "frontier")
+        (folder / "frontier").symlink_to(place / "frontier")
+        used = shutil.disk_usage(place).used
+        remount(f"size={(used >> 10) + 100}k")
+        (folder / "crawl.toml").write_text((folder / "crawl.toml").read_text().replace("max_pages = 3", ""))
+        paused = Paused(web, folder, 0)
+        assert "frontier" in paused.says("paused: ")
+        remount("size=200m")
+        paused.says("there is room again")
+        assert paused.ends() == 0
+        web.stop()
+    assert archived(folder / "archive") == dict.fromkeys(plan.expected(), 1)
+    assert archive_faults(folder / "archive", records(folder / "archive")) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

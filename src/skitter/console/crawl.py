@@ -81,7 +81,7 @@ async def _crawl(
             if not isinstance(fault, DiskFull):
                 raise fault from error
             why = str(fault)
-            # Its traceback would keep the closed store alive, and with it the lock of the next one.
+            # Its traceback holds all that was opened, also what could not be closed properly.
             del fault
         if not await run.pause(why):
             return Ended.INTERRUPTED, run.shown(Phase.DONE)
@@ -127,7 +127,7 @@ class _Run:
 
     async def pause(self, why: str) -> bool:
         return await wait_for_room(
-            self._folder.path,
+            (self._folder.path, self._folder.frontier, self._folder.archive),
             self._settings.archive.min_free,
             why,
             self._display,

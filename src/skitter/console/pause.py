@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from skitter.clock import Clock
@@ -23,11 +23,11 @@ LOOK_AGAIN = 2.0
 _REFRESH = 0.25
 # Written and removed again: what a file system says is free may be kept from us by a quota or a limit.
 _PROBE = 1_000_000
-_PROBE_NAME = ".room"
+_PROBE_NAME = ".room.tmp"
 
 
 async def wait_for_room(
-    folder: Path,
+    folders: Sequence[Path],
     min_free: int,
     why: str,
     display: Display,
@@ -35,23 +35,25 @@ async def wait_for_room(
     clock: Clock,
     log_file: Path,
 ) -> bool:
-    """True when there is room again, False when the operator has had enough."""
+    """True when there is room again in all of the folders, which may lie on different disks; False when the
+    operator has had enough."""
     needed = max(min_free, _PROBE)
     display.note(
         f"paused: {why}; needs {size(needed)} free, looks again every {LOOK_AGAIN:.0f} s, Ctrl-C stops"
     )
-    _tell(log_file, clock, Event.CRAWL_PAUSED, why=why, needed=needed, free=free_bytes(folder))
+    _tell(log_file, clock, Event.CRAWL_PAUSED, why=why, needed=needed, free=free_bytes(folders))
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    while not stopped.is_set():
-        if has_room(folder, needed):
-            display.note("there is room again: going on")
-            _tell(log_file, clock, Event.CRAWL_GOES_ON, free=free_bytes(folder))
-            return True
+    while True:
         await _look_on(stopped, display, shown)
-    return False
+        if stopped.is_set():
+            return False
+        if has_room(folders, needed):
+            display.note("there is room again: going on")
+            _tell(log_file, clock, Event.CRAWL_GOES_ON, free=free_bytes(folders))
+            return True
 
 
 async def _look_on(stopped: asyncio.Event, display: Display, shown: Callable[[], Snapshot]) -> None:
@@ -69,16 +71,18 @@ def _tell(log_file: Path, clock: Clock, event: Event, **fields: object) -> None:
     log.close()
 
 
-def free_bytes(folder: Path) -> int:
+def free_bytes(folders: Sequence[Path]) -> int:
+    """On the fullest of their disks."""
     try:
-        disk = os.statvfs(folder)
+        disks = [os.statvfs(folder) for folder in folders if folder.exists()]
     except OSError:
         return 0
-    return disk.f_bavail * disk.f_frsize
+    return min((disk.f_bavail * disk.f_frsize for disk in disks), default=0)
 
 
-def has_room(folder: Path, needed: int) -> bool:
-    return free_bytes(folder) >= needed and _can_write(folder / _PROBE_NAME)
+def has_room(folders: Sequence[Path], needed: int) -> bool:
+    there = [folder for folder in folders if folder.exists()]
+    return free_bytes(there) >= needed and all(_can_write(folder / _PROBE_NAME) for folder in there)
 
 
 def _can_write(path: Path) -> bool:
