@@ -86,6 +86,8 @@ async def lease_one(folder: Path, now: float) -> int:
 def targets(readings: list[Reading], reopened: float) -> list[Target]:
     admitting = [reading for reading in readings if reading.phase == "admit"]
     crawling = [reading for reading in readings if reading.phase == "crawl"]
+    if not admitting or not crawling:
+        raise SystemExit("the load ended before it had crawled: nothing to judge")
     first, last = admitting[0], admitting[-1]
     growth = last.us_per_url / last.pace / (first.us_per_url / first.pace)
     return [

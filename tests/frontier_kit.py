@@ -389,7 +389,7 @@ def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:
     for tier, low in enumerate(book.ready_lows):
         assert all(low <= key for key in tables.raw["ready"] if key[0] == tier)
     assert book.due_low <= min(tables.raw["due"], default=_END)
-    assert (book.recent._young | book.recent._old) <= set(tables.urls)
+    assert {*book.recent._young, *book.recent._old} <= set(tables.urls)
     cached = {anchor for anchor, dropped in book._anchors.items() if dropped}
     assert cached <= {anchor.decode() for anchor in tables.raw["anchors"]}
     for ident, rules in book._rules.items():

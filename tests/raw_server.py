@@ -24,7 +24,8 @@ class Received(NamedTuple):
 
 
 class RawServer:
-    """Counts connections, keeps every request, and answers each with `answer` in a thread per connection."""
+    """Counts connections and resumed TLS sessions, keeps every request, and answers each with `answer`, in a
+    thread per connection."""
 
     def __init__(self, answer: Answer, address: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
         self._answer = answer
@@ -34,6 +35,7 @@ class RawServer:
         self.port: int = self._listener.getsockname()[1]
         self.url = f"http{'s' if tls else ''}://{f'[{address}]' if ':' in address else address}:{self.port}"
         self.connections = 0
+        self.resumed = 0
         self.requests: list[Received] = []
         self.server_names: list[str | None] = []
         self.over = threading.Event()
@@ -62,6 +64,7 @@ class RawServer:
                 self._converse(connection, number)
                 return
             with self._tls.wrap_socket(connection, server_side=True) as secure:
+                self.resumed += bool(secure.session_reused)
                 self._converse(secure, number)
 
     def _converse(self, connection: socket.socket, number: int) -> None:

@@ -218,6 +218,9 @@ def _add_policy(commands: Any) -> None:
     command.add_argument("--parallel", type=_at_least_one, metavar="N", help="requests in flight at once")
     command.add_argument("--budget", type=_count, metavar="N", help="pages at most; 0 for no limit")
     command.add_argument("--block", action="store_true", help="do not contact this host at all")
+    command.add_argument(
+        "--verify-tls", action=argparse.BooleanOptionalAction, help="check the host's certificate, or do not"
+    )
     command.add_argument("--clear", action="store_true", help="forget the policy")
 
 
@@ -373,7 +376,11 @@ def _policy_change(arguments: argparse.Namespace) -> HostPolicy | None:
     from skitter.model import HostPolicy
 
     change = HostPolicy(
-        delay=arguments.delay, parallel=arguments.parallel, budget=arguments.budget, blocked=arguments.block
+        delay=arguments.delay,
+        parallel=arguments.parallel,
+        budget=arguments.budget,
+        blocked=arguments.block,
+        verify_tls=arguments.verify_tls,
     )
     if arguments.clear:
         if change != HostPolicy():

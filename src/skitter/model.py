@@ -74,7 +74,10 @@ class FailureKind(StrEnum):
     ADDRESS_REFUSED = "address_refused"
     CONNECT_REFUSED = "connect_refused"
     CONNECT_TIMEOUT = "connect_timeout"
-    TLS = "tls"
+    TLS_EXPIRED = "tls_expired"
+    TLS_UNTRUSTED = "tls_untrusted"
+    TLS_NAME = "tls_name"
+    TLS_HANDSHAKE = "tls_handshake"
     FIRST_BYTE_TIMEOUT = "first_byte_timeout"
     STALLED = "stalled"
     TOTAL_TIMEOUT = "total_timeout"
@@ -146,6 +149,8 @@ class HostLease(msgspec.Struct, frozen=True, kw_only=True):
     not_before: float
     deadline: float
     tasks: tuple[Task, ...]
+    verify_tls: bool | None = None
+    """The operator's word for this host; None leaves it to `fetch.verify_tls`."""
 
 
 class RecordAt(msgspec.Struct, frozen=True):
@@ -188,6 +193,8 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     title: str = ""
     directives: str = ""
     links: tuple[Discovered, ...] = ()
+    unread: str = ""
+    """Why the body, although archived, was not read, or not to its end."""
 
 
 class NotModified(msgspec.Struct, frozen=True, kw_only=True, tag="not_modified"):
@@ -246,12 +253,18 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     address: str = ""
 
 
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+class Exchange(msgspec.Struct, frozen=True):
     """One request and its response as they crossed the wire: what the fetcher returns, what is archived.
 
     `request` is the request's header block. `head` is the response's status line and headers, byte for byte,
     up to and including the empty line. `body` is the payload after transfer coding and before content
-    coding: chunk framing is gone, gzip is still gzip.
+    coding: chunk framing is gone, gzip is still gzip. HTTP/2 has no such text: `request` is then the HTTP/1.1 it
+    stands for, and `head` begins with `HTTP/2 200`.
+
+    The times are in milliseconds: `dns_ms` before the request was handed over, `connect_ms` until the connection
+    stood and `tls_ms` from there to the end of the handshake (both 0 on a connection that was open already),
+    `first_byte_ms` and `total_ms` from the start. TLS facts are empty in the clear, and where libcurl made a new
+    connection behind our back.
     """
 
     url: str
@@ -263,9 +276,15 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     truncated: bool = False
     address: str = ""
     http_version: str = "1.1"
+    tls_version: str = ""
+    tls_cipher: str = ""
     sent_at: float = 0.0
     ended_at: float = 0.0
+    dns_ms: float = 0.0
+    connect_ms: float = 0.0
+    tls_ms: float = 0.0
     first_byte_ms: float = 0.0
+    total_ms: float = 0.0
     reused_connection: bool = False
 
     def header(self, name: str) -> str:
@@ -298,3 +317,4 @@ class HostPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Annotated[int, Meta(ge=0)] | None, Meta(description="Pages at most; 0 means no limit.")
     ] = None
     blocked: Annotated[bool, Meta(description="Do not contact this host at all.")] = False
+    verify_tls: Annotated[bool | None, Meta(description="Check the host's certificate.")] = None

@@ -40,12 +40,15 @@ a setting.
 _FAILURES_INTRO = """\
 # Failures
 
-Every way a fetch can fail, and what follows. After a failure a URL waits `retry.backoff` (its first entry
-after the first failure, its last one repeated) or what Retry-After asked for, whichever is longer, and is
-tried again until its attempts are used up. Where the host backs off, the whole host is left alone for
-`retry.backoff` by its own failures in a row, and for `retry.quarantine` after `retry.quarantine_after` of
-them. 429 and 503 also halve its rate at once; good answers bring it back slowly. A robots.txt that cannot
-be read holds back every URL of its host, whatever the kind.
+Every way a fetch can fail, and what follows. After a failure a URL waits `retry.backoff`, or what the table
+names instead (the first entry after the first failure, the last one repeated), or what Retry-After asked
+for if that is longer, and is tried again until its attempts are used up. Where the host backs off, the whole
+host is left alone for the same waits by its own failures in a row, and for `retry.quarantine` after
+`retry.quarantine_after` of them. 429 and 503 also halve its rate at once; good answers bring it back slowly.
+
+A robots.txt that cannot be read holds back every URL of its host, whatever the kind: it is asked for again
+after the same waits. So does one that redirects to an address we must not dial. But where the host itself is
+at such an address, its URLs are refused as if each had been asked for.
 """
 
 _HOSTS_INTRO = """\
@@ -133,13 +136,19 @@ def failures_page() -> str:
             f"`{kind.value}`",
             rule.why,
             str(rule.attempts or "`retry.attempts`"),
+            ", ".join(map(_span, rule.waits)) or "`retry.backoff`",
             "yes" if rule.blames_host else "no",
             rule.ends_as.name.lower().replace("_", " "),
         )
         for kind, rule in RULES.items()
     )
-    head = ("kind", "what happened", "attempts", "host backs off", "ends as")
+    head = ("kind", "what happened", "attempts", "waits", "host backs off", "ends as")
     return "\n".join([_GENERATED, _FAILURES_INTRO, _table(head, rows)])
+
+
+def _span(seconds: float) -> str:
+    unit, name = next(pair for pair in ((86_400, "d"), (3600, "h"), (60, "min")) if seconds >= pair[0])
+    return f"{seconds / unit:g} {name}"
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -52,6 +52,8 @@ class Metric(StrEnum):
     REUSED = "skitter_connections_reused_total"
     DNS_HITS = "skitter_dns_cache_hits_total"
     DNS_LOOKUPS = "skitter_dns_lookups_total"
+    DNS_FAILURES = "skitter_dns_failures_total"
+    DNS_MS = "skitter_dns_lookup_milliseconds_total"
     LOG_DROPPED = "skitter_log_lines_dropped_total"
     IN_FLIGHT = "skitter_requests_in_flight"
     LEASES = "skitter_leases_held"
@@ -82,6 +84,10 @@ METRICS: dict[Metric, Described] = {
     Metric.REUSED: Described(_COUNTER, "requests", "Requests over a connection that was already open."),
     Metric.DNS_HITS: Described(_COUNTER, "lookups", "Host names answered from the DNS cache."),
     Metric.DNS_LOOKUPS: Described(_COUNTER, "lookups", "Host names asked of a DNS server."),
+    Metric.DNS_FAILURES: Described(_COUNTER, "lookups", "Host names that could not be resolved."),
+    Metric.DNS_MS: Described(
+        _COUNTER, "milliseconds", "Spent waiting for DNS servers; by lookup, the mean time of one."
+    ),
     Metric.LOG_DROPPED: Described(_COUNTER, "lines", "Log lines that could not be written."),
     Metric.IN_FLIGHT: Described(_GAUGE, "requests", "Requests under way."),
     Metric.LEASES: Described(_GAUGE, "leases", "Hosts that are leased to a worker."),
@@ -98,6 +104,7 @@ class Event(StrEnum):
     CRAWL_GOES_ON = "crawl_goes_on"
     CRAWL_ENDED = "crawl_ended"
     FETCH_FAILED = "fetch_failed"
+    PAGE_UNREAD = "page_unread"
     ROBOTS_UNREACHABLE = "robots_unreachable"
     URL_DEAD = "url_dead"
     LEASE_EXPIRED = "lease_expired"
@@ -112,6 +119,7 @@ EVENTS: dict[Event, str] = {
     Event.CRAWL_GOES_ON: "There is room again.",
     Event.CRAWL_ENDED: "The crawl ended: how, and its figures.",
     Event.FETCH_FAILED: "A request had no usable answer: URL, kind, detail, attempt.",
+    Event.PAGE_UNREAD: "A page is archived but could not be read (to its end), as a broken PDF: URL key, reason.",
     Event.ROBOTS_UNREACHABLE: "A robots.txt could not be had, so its host is not crawled for now.",
     Event.URL_DEAD: "A URL used up its attempts and waits for the operator.",
     Event.LEASE_EXPIRED: "A worker did not come back in time; its URLs are queued again.",
@@ -192,6 +200,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     next_at: float | None = None
     dns_hits: int = 0
     dns_lookups: int = 0
+    dns_ms: int = 0
+    reused: int = 0
     duplicates: int = 0
     archived_bytes: int = 0
     log_dropped: int = 0
@@ -326,6 +336,8 @@ class Telemetry:
             max_pages=self._max_pages,
             dns_hits=self.value(Metric.DNS_HITS),
             dns_lookups=self.value(Metric.DNS_LOOKUPS),
+            dns_ms=self.value(Metric.DNS_MS),
+            reused=self.value(Metric.REUSED),
             duplicates=self.value(Metric.DUPLICATES),
             archived_bytes=self.value(Metric.ARCHIVED_BYTES),
             log_dropped=self.value(Metric.LOG_DROPPED),

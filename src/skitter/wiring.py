@@ -28,6 +28,7 @@ from skitter.seeds import hosts_named
 from skitter.settings import Settings
 from skitter.telemetry import Telemetry
 from skitter.worker.loop import Loop
+from skitter.worker.pdf import PdfReader
 from skitter.worker.report import Report
 from skitter.worker.step import Step
 
@@ -87,7 +88,9 @@ async def open_crawl(
         closing.push_async_callback(fetcher.close)
         telemetry = telemetry or Telemetry(clock.now(), settings.crawl.max_pages)
         report = Report(telemetry, log)
-        step = Step(fetcher, archive, frontier, clock, settings)
+        pdfs = PdfReader(settings.fetch)
+        closing.push_async_callback(pdfs.close)
+        step = Step(fetcher, archive, frontier, clock, settings, pdfs)
         yield Crawl(
             clock=clock,
             frontier=frontier,

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from skitter.frontier.base import DeadLetter
-from skitter.model import FailureKind, Host, UrlState
+from skitter.model import FailureKind, Host, HostPolicy, UrlState
 from skitter.schedule.retry import RULES, attempts_allowed, wait_after
 from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, RetrySettings, Settings
 from tests.contract.conftest import Start
@@ -24,7 +24,10 @@ PROMISED = {
     _K.ADDRESS_REFUSED: (1, False, UrlState.REFUSED),
     _K.CONNECT_REFUSED: (5, True, UrlState.DEAD_LETTER),
     _K.CONNECT_TIMEOUT: (5, True, UrlState.DEAD_LETTER),
-    _K.TLS: (2, True, UrlState.DEAD_LETTER),
+    _K.TLS_EXPIRED: (3, True, UrlState.DEAD_LETTER),
+    _K.TLS_UNTRUSTED: (2, True, UrlState.DEAD_LETTER),
+    _K.TLS_NAME: (2, True, UrlState.DEAD_LETTER),
+    _K.TLS_HANDSHAKE: (3, True, UrlState.DEAD_LETTER),
     _K.FIRST_BYTE_TIMEOUT: (5, True, UrlState.DEAD_LETTER),
     _K.STALLED: (5, True, UrlState.DEAD_LETTER),
     _K.TOTAL_TIMEOUT: (3, False, UrlState.DEAD_LETTER),
@@ -37,6 +40,15 @@ PROMISED = {
     _K.THROTTLED: (5, True, UrlState.DEAD_LETTER),
     _K.SERVER_ERROR: (5, True, UrlState.DEAD_LETTER),
 }
+# Where the waits are not those of the setting.
+WAITS = {
+    _K.DNS_NOT_FOUND: (10_800.0,),
+    _K.DNS_FAILED: (600.0, 3600.0, 21_600.0),
+    _K.DNS_TIMEOUT: (60.0, 600.0, 3600.0),
+    _K.TLS_EXPIRED: (21_600.0, 86_400.0),
+    _K.TLS_UNTRUSTED: (86_400.0,),
+    _K.TLS_NAME: (86_400.0,),
+}
 
 
 def test_no_kind_of_failure_lacks_a_row() -> None:
@@ -44,7 +56,8 @@ def test_no_kind_of_failure_lacks_a_row() -> None:
 
 
 def test_waits_follow_the_backoff_and_the_last_repeats() -> None:
-    assert [wait_after(n, BACKOFF) for n in (1, 2, 3, 4, 99)] == [60.0, 3600.0, 21600.0, 21600.0, 21600.0]
+    waits = [wait_after(_K.STALLED, n, BACKOFF) for n in (1, 2, 3, 4, 99)]
+    assert waits == [60.0, 3600.0, 21600.0, 21600.0, 21600.0]
 
 
 def test_the_setting_caps_what_the_table_allows() -> None:
@@ -58,20 +71,24 @@ def test_a_failure_is_retried_after_its_waits_and_ends_as_its_row_says(
 ) -> None:
     attempts, blames, end = PROMISED[kind]
     driver.open_host(A + "/")
+    in_a_row = 0
     for attempt in range(1, attempts + 1):
         lease = driver.lease_one()
         if lease.tasks[0].url.endswith("robots.txt"):  # a day has passed
             driver.answer(lease, NO_RULES)
+            in_a_row = 0
             driver.clock.advance(64)
             lease = driver.lease_one()
         assert lease.tasks[0].attempt == attempt
         (settlement,) = driver.answer(lease, failed(kind))
-        assert driver.host(A).failures_in_a_row == (attempt if blames else 0)
+        in_a_row += blames
+        assert driver.host(A).failures_in_a_row == in_a_row
         if attempt == attempts:
             assert settlement.state is end
             break
         assert settlement.state is UrlState.FAILED
-        _waits(driver, BACKOFF[min(attempt, 3) - 1])
+        waits = WAITS.get(kind, BACKOFF)
+        _waits(driver, waits[min(attempt, len(waits)) - 1])
     assert driver.stats().failures == {kind: attempts}
     assert [letter.kind for letter in _letters(driver)] == ([kind] if end is UrlState.DEAD_LETTER else [])
     assert driver.stats().refusals == ({kind: 1} if end is UrlState.REFUSED else {})
@@ -210,3 +227,15 @@ def test_what_is_not_dead_is_not_requeued(driver: Driver) -> None:
     driver.fetch(failed(_K.TYPE_UNWANTED))
     assert driver.requeue() == 0
     assert driver.explain(A + "/").state == "refused"
+
+
+@pytest.mark.parametrize(("kind", "over"), [(_K.TLS_UNTRUSTED, True), (_K.CONNECT_REFUSED, False)])
+def test_a_policy_not_to_mind_the_certificate_ends_the_wait_for_it(
+    driver: Driver, kind: FailureKind, over: bool
+) -> None:
+    driver.admit(seed(A + "/"))
+    driver.fetch(failed(kind))
+    driver.clock.advance(1)
+    driver.set_policy(A, HostPolicy(verify_tls=False))
+    leases = driver.lease()
+    assert [lease.verify_tls for lease in leases] == ([False] if over else [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skitter.model import FailureKind, HostLease, RobotsRead, TaskKind
+from skitter.schedule.retry import wait_after
 from skitter.settings import CrawlSettings, Settings
 from tests.contract.conftest import Start
 from tests.frontier_kit import OK, Driver, discovered, failed, redirected, robots, seed
@@ -52,22 +53,68 @@ def test_a_4xx_answer_allows_everything(driver: Driver, status: int) -> None:
     assert str(status) in driver.host(A).robots
 
 
-@pytest.mark.parametrize("kind", list(FailureKind))
+@pytest.mark.parametrize("kind", sorted(set(FailureKind) - {FailureKind.ADDRESS_REFUSED}))
 def test_a_host_whose_robots_txt_is_unreachable_waits_until_it_was_read(
     driver: Driver, kind: FailureKind
 ) -> None:
     driver.admit(seed(A + "/"))
-    driver.answer(robots_lease(driver), failed(kind))
-    driver.clock.advance(59.9)
-    assert driver.lease() == []
-    driver.clock.advance(0.1)
-    driver.answer(robots_lease(driver), failed(kind))
-    driver.clock.advance(3599.9)
-    assert driver.lease() == []
-    driver.clock.advance(0.1)
+    for failures in (1, 2):
+        driver.answer(robots_lease(driver), failed(kind))
+        wait = wait_after(kind, failures, driver.settings.retry.backoff)
+        driver.clock.advance(wait - 0.1)
+        assert driver.lease() == []
+        driver.clock.advance(0.1)
     driver.answer(robots_lease(driver), robots())
     driver.clock.advance(10)
     assert driver.lease_one().tasks[0].kind is TaskKind.PAGE
+
+
+def test_the_pages_of_a_host_at_a_refused_address_are_refused_without_a_request(driver: Driver) -> None:
+    driver.admit(*(seed(f"{A}/{number}") for number in range(600)))
+    driver.answer(robots_lease(driver), failed(FailureKind.ADDRESS_REFUSED))
+    for _ in range(3):
+        driver.clock.advance(1)
+        assert driver.lease() == []
+    assert driver.stats().urls["refused"] == driver.stats().refusals["address_refused"] == 600
+    assert driver.explain(A + "/7").reason == "address_refused: as the test says"
+    assert driver.ask(driver.frontier.horizon()).next_at is None
+    driver.admit(seed(A + "/late"))
+    driver.clock.advance(1)
+    assert driver.lease() == []
+    assert driver.explain(A + "/late").state == "refused"
+
+
+@pytest.mark.parametrize("later", ["a day", "a restart"])
+def test_a_refused_address_is_looked_at_again_after(driver: Driver, later: str) -> None:
+    driver.admit(seed(A + "/"))
+    driver.answer(robots_lease(driver), failed(FailureKind.ADDRESS_REFUSED))
+    driver.clock.advance(1)
+    assert driver.lease() == []
+    if later == "a restart":
+        driver.reopen()
+        driver.clock.advance(1)
+    else:
+        driver.clock.advance(DAY)
+    driver.admit(seed(A + "/"))
+    driver.answer(robots_lease(driver), robots())
+    driver.clock.advance(1)
+    assert driver.lease_one().tasks[0].url == A + "/"
+
+
+def test_a_robots_txt_that_leads_to_a_refused_address_counts_as_unreachable(driver: Driver) -> None:
+    driver.admit(seed(A + "/"))
+    driver.answer(robots_lease(driver), redirected("http://127.0.0.1/robots.txt"))
+    driver.clock.advance(1)
+    driver.answer(robots_lease(driver), failed(FailureKind.ADDRESS_REFUSED))
+    driver.clock.advance(58)
+    assert driver.lease() == []
+    driver.clock.advance(2)
+    lease = robots_lease(driver)
+    assert (lease.host, lease.tasks[0].url) == (A, A + "/robots.txt")
+    driver.release(lease)
+    explained = driver.explain(A + "/")
+    assert explained.state == "queued"
+    assert "its robots.txt is at http://127.0.0.1: address_refused: as the test says" in explained.waits
 
 
 def test_robots_txt_is_read_again_after_a_day(driver: Driver) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from skitter.fetch.curl import Fetcher
+from skitter.fetch.transfer import Headers, Judge
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import FetchSettings
 from skitter.testing.plan import WebPlan
@@ -55,9 +56,7 @@ def test_the_body_of_an_unwanted_type_is_not_read_and_its_connection_closed() ->
         return False
 
     async def use(fetcher: Fetcher) -> Exchange | Failed:
-        found = await fetcher.fetch(
-            server.url + "/", wanted=lambda status, kind: (status, kind) != (200, "video/mp4")
-        )
+        found = await fetcher.fetch(server.url + "/", unwanted=lambda status, headers, start: headers[0][1])
         assert await asyncio.to_thread(closed.wait, 5)
         return found
 
@@ -67,18 +66,45 @@ def test_the_body_of_an_unwanted_type_is_not_read_and_its_connection_closed() ->
     assert sent < 20_000_000
 
 
-def test_a_wanted_type_is_asked_about_once_with_the_final_status() -> None:
-    asked: list[tuple[int, str]] = []
+def judged(*parts: bytes, unwanted: Judge) -> Exchange | Failed:
+    """What becomes of an answer whose parts arrive one by one, each when the one before was judged."""
+    seen = threading.Semaphore(1)
 
-    def wanted(status: int, content_type: str) -> bool:
-        asked.append((status, content_type))
-        return True
+    def judge(status: int, headers: Headers, start: bytes) -> str:
+        seen.release()
+        return unwanted(status, headers, start)
+
+    def answer(connection: socket.socket, raw: bytes) -> bool:
+        for part in parts:
+            seen.acquire(timeout=5)
+            connection.sendall(part)
+        return False
+
+    with serving(answer) as server:
+        return run(lambda fetcher: fetcher.fetch(server.url + "/", unwanted=judge))
+
+
+def test_a_body_is_judged_by_its_final_head_and_what_has_come_of_it_so_far() -> None:
+    asked: list[tuple[int, Headers, bytes]] = []
+
+    def unwanted(status: int, headers: Headers, start: bytes) -> str:
+        asked.append((status, headers, start))
+        return ""
 
     hints = b"HTTP/1.1 103 Early Hints\r\nContent-Type: image/png\r\n\r\n"
-    head = b"HTTP/1.1 404 No\r\ncontent-type:  text/x; q=1 \r\nContent-Length: 4\r\n\r\n"
-    with serving(sends(hints, head, b"ab", b"cd")) as server:
-        run(lambda fetcher: fetcher.fetch(server.url + "/", wanted=wanted))
-    assert asked == [(404, "text/x; q=1")]
+    head = b"HTTP/1.1 404 No\r\ncontent-type:  text/x; q=1 \r\nConnection: close\r\n\r\n"
+    judged(hints + head + b"ab", b"c" * 1442, b"d", b"never asked about", unwanted=unwanted)
+    assert {(status, headers[0]) for status, headers, _ in asked} == {(404, ("content-type", "text/x; q=1"))}
+    assert [start for _, _, start in asked] == [b"ab", b"ab" + b"c" * 1442, b"ab" + b"c" * 1442 + b"d"]
+
+
+def test_an_objection_to_later_bytes_ends_the_transfer_as_well() -> None:
+    found = judged(
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nab",
+        b"cd",
+        unwanted=lambda status, headers, start: "odd" if start == b"abcd" else "",
+    )
+    assert found == Failed(kind=FailureKind.TYPE_UNWANTED, detail="odd", status=200)
 
 
 def many_headers(count: int, size: int) -> bytes:

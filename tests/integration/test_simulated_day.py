@@ -260,17 +260,21 @@ def test_pages_wait_until_robots_can_be_read_and_its_rules_hold(day: Day) -> Non
 
 
 @pytest.mark.parametrize(
-    ("character", "takes", "words"),
+    ("character", "takes", "waits", "words"),
     [
-        ("dead", 10.0, "connect_timeout: no connection in 10 s"),
-        ("nameless", 0.5, "dns_not_found: no such name"),
+        (
+            "dead",
+            10.0,
+            [MINUTE, HOUR, 6 * HOUR, 6 * HOUR, 6 * HOUR],
+            "connect_timeout: no connection in 10 s",
+        ),
+        ("nameless", 0.5, [3 * HOUR] * 5, "dns_not_found: no such name"),
     ],
 )
 def test_a_host_that_never_answers_is_left_alone_and_its_seed_waits(
-    day: Day, character: str, takes: float, words: str
+    day: Day, character: str, takes: float, waits: list[float], words: str
 ) -> None:
     times = day.times(character)
-    waits = [MINUTE, HOUR, 6 * HOUR, 6 * HOUR, 6 * HOUR]
     assert _gaps(times) == pytest.approx([wait + takes for wait in waits], abs=0.01)
     each = day.driver.explain(_host(character) + "/")
     assert each.state == "queued"

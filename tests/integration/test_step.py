@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import socket
 from pathlib import Path
 
@@ -32,8 +33,10 @@ from skitter.model import (
 from skitter.settings import FetchSettings, PolitenessSettings, Settings
 from skitter.urls.canonical import host_of, key_of
 from skitter.wiring import open_crawl
+from skitter.worker.pdf import PdfReader
 from skitter.worker.step import Step, retry_after
 from tests.exchanges import finished_records
+from tests.pdfs import pdf
 from tests.raw_server import page, sends, serving
 
 PAGE, ROBOTS = TaskKind.PAGE, TaskKind.ROBOTS
@@ -50,11 +53,13 @@ def run(
         crawl_folder.lock()
         found = []
         async with open_crawl(crawl_folder, SETTINGS) as crawl:
-            step = Step(crawl.fetcher, crawl.archive, crawl.frontier, crawl.clock, SETTINGS)
+            pdfs = PdfReader(SETTINGS.fetch)
+            step = Step(crawl.fetcher, crawl.archive, crawl.frontier, crawl.clock, SETTINGS, pdfs)
             for number, response in enumerate(responses):
                 with serving(sends(response)) as server:
                     url = f"{server.url}/{number}"
                     found.append(await step.run(lease(url), task(url)))
+            await pdfs.close()
         crawl_folder.unlock()
         return found
 
@@ -180,7 +185,9 @@ def test_not_modified_is_archived_as_a_revisit_of_the_copy_that_still_holds(tmp_
         folder = CrawlFolder(tmp_path / "crawl")
         folder.lock()
         async with open_crawl(folder, settings) as crawl:
-            step = Step(crawl.fetcher, crawl.archive, crawl.frontier, crawl.clock, settings)
+            step = Step(
+                crawl.fetcher, crawl.archive, crawl.frontier, crawl.clock, settings, PdfReader(settings.fetch)
+            )
             seed = Discovered(url=url, key=key_of(url), host=host_of(url), depth=0, via=Via.SEED)
             await crawl.frontier.admit([seed])
 
@@ -215,6 +222,93 @@ def test_an_unwanted_type_is_a_failure_without_a_record(tmp_path: Path) -> None:
     assert found == Failed(kind=FailureKind.TYPE_UNWANTED, detail="image/png", status=200)
 
 
+def typed(content_type: bytes, body: bytes, *headers: bytes) -> bytes:
+    lines = [b"HTTP/1.1 200 OK", b"Content-Type: " + content_type, *headers]
+    return b"\r\n".join([*lines, b"Content-Length: %d" % len(body), b"", body])
+
+
+@pytest.mark.parametrize(
+    ("declared", "body", "found"),
+    [
+        (b"text/html", b"\x89PNG\r\n\x1a\n" + bytes(99), "image/png"),
+        (b"text/html", b"PK\x03\x04" + bytes(99), "application/zip"),
+        (b"text/html; charset=utf-8", b"\x00\x00\x00\x18ftypmp42" + bytes(99), "video/mp4"),
+        (b"text/plain", bytes(99), "application/octet-stream"),
+        (b"", b"GIF89a" + bytes(99), "image/gif"),
+    ],
+)
+@pytest.mark.parametrize("coded", [False, True])
+def test_a_type_that_lies_is_caught_on_the_first_bytes(
+    tmp_path: Path, declared: bytes, body: bytes, found: str, coded: bool
+) -> None:
+    response = (
+        typed(declared, gzip.compress(body), b"Content-Encoding: gzip") if coded else typed(declared, body)
+    )
+    detail = f"{declared.decode() or 'no type'}, but its bytes are {found}"
+    assert result(tmp_path, response) == Failed(kind=FailureKind.TYPE_UNWANTED, detail=detail, status=200)
+
+
+def test_html_that_is_labelled_as_plain_text_is_kept_as_text(tmp_path: Path) -> None:
+    found = result(tmp_path, typed(b"text/plain", b"<!doctype html><a href=/a>a</a>"))
+    assert isinstance(found, Fetched)
+    assert found.links == ()
+
+
+def test_html_without_a_type_is_read(tmp_path: Path) -> None:
+    found = result(tmp_path, typed(b"", b"<!doctype html><a href=/a>a</a>"))
+    assert isinstance(found, Fetched)
+    assert len(found.links) == 1
+
+
+@pytest.mark.parametrize("header", [b"X-Robots-Tag: nofollow", b"X-Robots-Tag: skitter: none"])
+def test_the_links_of_a_nofollow_page_are_not_followed(tmp_path: Path, header: bytes) -> None:
+    found = result(tmp_path, page(b"<a href=/a>a</a>", header, b"Content-Signal: ai-train=no"))
+    assert isinstance(found, Fetched)
+    assert found.links == ()
+    assert found.directives.endswith(", content-signal: ai-train=no")
+
+
+def test_a_nofollow_meant_for_another_robot_does_not_concern_us(tmp_path: Path) -> None:
+    body = b"<meta name=otherbot content=nofollow><a href=/a>a</a>"
+    found = result(tmp_path, page(body, b"X-Robots-Tag: otherbot: nofollow"))
+    assert isinstance(found, Fetched)
+    assert len(found.links) == 1
+
+
+@pytest.mark.parametrize("name", [b"robots", b"SKITTER"])
+def test_a_page_may_say_nofollow_itself(tmp_path: Path, name: bytes) -> None:
+    found = result(tmp_path, page(b"<meta name=" + name + b" content='NoFollow'><a href=/a>a</a>"))
+    assert isinstance(found, Fetched)
+    assert found.links == ()
+
+
+# -- PDF
+
+
+@pytest.mark.parametrize("declared", [b"application/pdf", b"text/html", b""])
+def test_a_pdf_is_archived_with_its_title_and_its_links(tmp_path: Path, declared: bytes) -> None:
+    body = pdf("Hello", title="A report", links=("http://127.0.0.1/from-pdf", "mailto:x@example.org"))
+    found = result(tmp_path, typed(declared, body))
+    assert isinstance(found, Fetched)
+    assert (found.title, found.unread) == ("A report", "")
+    assert [link.url for link in found.links] == ["http://127.0.0.1/from-pdf"]
+    assert found.record is not None
+
+
+def test_a_compressed_pdf_is_read(tmp_path: Path) -> None:
+    body = gzip.compress(pdf("Hello", title="T"))
+    found = result(tmp_path, typed(b"application/pdf", body, b"Content-Encoding: gzip"))
+    assert isinstance(found, Fetched)
+    assert found.title == "T"
+
+
+def test_a_pdf_that_cannot_be_read_is_archived_with_the_reason(tmp_path: Path) -> None:
+    found = result(tmp_path, typed(b"application/pdf", b"%PDF-1.7\n" + bytes(1000)))
+    assert isinstance(found, Fetched)
+    assert found.record is not None
+    assert "Data format error" in found.unread
+
+
 def test_an_error_page_of_any_type_is_kept(tmp_path: Path) -> None:
     response = b"HTTP/1.1 404 No\r\nContent-Type: image/png\r\nContent-Length: 3\r\n\r\nxyz"
     found = result(tmp_path, response)
@@ -226,6 +320,7 @@ def test_a_body_that_cannot_be_decoded_is_kept_without_links(tmp_path: Path) -> 
     found = result(tmp_path, page(b"\x00\x01\x02", b"Content-Encoding: gzip"))
     assert isinstance(found, Fetched)
     assert found.links == ()
+    assert "gzip" in found.unread
 
 
 def test_a_cut_body_is_marked_and_read_as_far_as_it_goes(tmp_path: Path) -> None:

@@ -29,12 +29,7 @@ def slow_answer(rules: list[tuple[bool, str]], target: str) -> bool:
     return max(found)[1] if found else True
 
 
-@given(FILES, TARGETS)
-@settings(max_examples=400)
-@example([(False, "/a*b$*"), (True, "/a*")], "/axb$")
-def test_the_longest_match_wins_as_a_plain_reading_of_the_standard_has_it(
-    rules: list[tuple[bool, str]], target: str
-) -> None:
+def check(rules: list[tuple[bool, str]], target: str) -> None:
     lines = [f"{'Allow' if allow else 'Disallow'}: {pattern}" for allow, pattern in rules]
     read = parse_robots("\n".join(["User-agent: *", *lines]).encode(), "skitter")
     ruling = read.decide(target)
@@ -43,6 +38,27 @@ def test_the_longest_match_wins_as_a_plain_reading_of_the_standard_has_it(
         allow, pattern = rules[ruling.line - 2]
         assert allow is ruling.allowed
         assert matches(pattern, target)
+
+
+@given(FILES, TARGETS)
+@settings(max_examples=400)
+@example([(False, "/a*b$*"), (True, "/a*")], "/axb$")
+def test_the_longest_match_wins_as_a_plain_reading_of_the_standard_has_it(
+    rules: list[tuple[bool, str]], target: str
+) -> None:
+    check(rules, target)
+
+
+# More wildcards than are tried one by one: half that never match, half that do as soon as there is an `ab`.
+CROWD = [(n % 2 == 0, f"/*q{n}q*") for n in range(80)] + [(False, f"/*ab*{'*' * n}") for n in range(40)]
+
+
+@given(FILES, TARGETS)
+@settings(max_examples=300)
+@example([(True, "/*ba*aab*bb$")], "/xbaxaabxbb")
+@example([(False, "/*bba")], "/bba")
+def test_the_longest_match_wins_also_among_many_wildcards(rules: list[tuple[bool, str]], target: str) -> None:
+    check([*CROWD, *rules], target)
 
 
 @given(st.binary(max_size=600), st.text(max_size=60))

@@ -102,7 +102,19 @@ def test_the_live_display_tells_every_figure(figure: str, size: tuple[int, int])
 
 small_or_huge = st.integers(0, 10**4) | st.integers(0, 10**15)
 seconds = st.floats(0, 1e9)
-COUNTS = ("pages", "bytes", "queued", "dead", "refused", "max_pages", "hosts_active")
+COUNTS = (
+    "pages",
+    "requests",
+    "reused",
+    "dns_hits",
+    "dns_lookups",
+    "bytes",
+    "queued",
+    "dead",
+    "refused",
+    "max_pages",
+    "hosts_active",
+)
 snapshots = st.builds(
     Snapshot,
     at=seconds,
@@ -324,6 +336,15 @@ def test_a_complete_crawl_is_not_told_to_go_on_and_has_no_empty_parts() -> None:
     assert "skitter crawl" not in text
     assert "Not fetched" not in text
     assert "Errors" not in text
+
+
+def test_the_summary_tells_how_warm_the_connections_were_and_what_dns_took() -> None:
+    last = Snapshot(at=9.0, requests=200, reused=150, dns_hits=190, dns_lookups=10, dns_ms=123)
+    text = render_summary(Summary(ended=Ended.COMPLETE, last=last, folder="x"))
+    assert "received in 200 requests, 75% on open connections\n" in text
+    assert "10 DNS lookups of 12 ms each; 95% of names were known\n" in text
+    nothing = Summary(ended=Ended.COMPLETE, last=Snapshot(at=9.0), folder="x")
+    assert "DNS" not in render_summary(nothing)
 
 
 @given(last=snapshots, ended=st.sampled_from(Ended))

@@ -17,6 +17,8 @@ from skitter.parse.media import is_wanted, parse_content_type, sniff
         "text/xml",
         "application/xml",
         "application/rss+xml",
+        "application/pdf",
+        "unknown/unknown",
     ],
 )
 def test_documents_and_untyped_bodies_are_wanted(essence: str) -> None:
@@ -25,7 +27,7 @@ def test_documents_and_untyped_bodies_are_wanted(essence: str) -> None:
 
 @pytest.mark.parametrize(
     "essence",
-    ["application/pdf", "application/octet-stream", "image/png", "image/svg+xml", "text/css", "font/woff"],
+    ["application/octet-stream", "image/png", "image/svg+xml", "text/css", "font/woff"],
 )
 def test_what_is_not_read_is_not_wanted(essence: str) -> None:
     assert not is_wanted(essence)
@@ -81,7 +83,26 @@ def test_a_hostile_header_costs_linear_time(filler: str) -> None:
         ("application/xml", b"<feed>", "application/atom+xml"),
         ("application/xml", b"<other>", "application/xml"),
         ("application/json", b"<html>", "application/json"),
+        ("application/octet-stream", b"<html>", "application/octet-stream"),
+        ("application/xhtml+xml", b"PK\x03\x04\x14\x00", "application/zip"),
+        ("text/xml", b"\x1f\x8b\x08\x00", "application/x-gzip"),
+        ("text/html", b"<!DOCTYPE html>\n<html lang=en>", "text/html"),
+        ("text/html", b"\x00\x00\x00\x18ftypmp42", "video/mp4"),
+        ("text/html", b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
+        ("text/html", b"RIFF\x24\x00\x00\x00WAVEfmt ", "audio/wave"),
+        ("text/html", b"RIFF is a container, not a page", "text/html"),
+        ("text/html", b"ID3 tags explained", "text/html"),
+        ("text/plain", b"ID3 tags explained", "text/plain"),
+        ("text/plain", b"ID3\x04\x00\x00\x00", "audio/mpeg"),
+        ("text/plain", b"GIF89a is a format", "text/plain"),
+        ("text/html", b"OTTO was here", "text/html"),
+        ("", b"GIF89a\x01\x00\x01\x00", "image/gif"),
     ],
 )
 def test_bytes_decide_where_the_label_is_missing_or_lies(declared: str, body: bytes, effective: str) -> None:
     assert sniff(declared, body) == effective
+
+
+def test_bytes_beyond_the_first_1445_decide_nothing() -> None:
+    assert sniff("text/plain", b"a" * 1445 + b"\x00") == "text/plain"
+    assert sniff("text/plain", b"a" * 1444 + b"\x00") == "application/octet-stream"

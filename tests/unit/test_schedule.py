@@ -100,8 +100,16 @@ def test_what_cannot_get_better_is_tried_once() -> None:
 
 def test_waits_grow_and_the_last_one_repeats() -> None:
     backoff = RetrySettings().backoff
-    assert [wait_after(n, backoff) for n in (1, 2, 3, 4, 50)] == [60.0, 3600.0, 21600.0, 21600.0, 21600.0]
-    assert wait_after(7, (0.5,)) == 0.5
+    lost = FailureKind.CONNECTION_LOST
+    waits = [wait_after(lost, n, backoff) for n in (1, 2, 3, 4, 50)]
+    assert waits == [60.0, 3600.0, 21600.0, 21600.0, 21600.0]
+    assert wait_after(lost, 7, (0.5,)) == 0.5
+
+
+def test_a_name_that_does_not_exist_is_asked_for_later_than_one_that_got_no_answer() -> None:
+    kinds = (FailureKind.DNS_TIMEOUT, FailureKind.DNS_FAILED, FailureKind.DNS_NOT_FOUND)
+    waits = [wait_after(kind, 1, (0.5,)) for kind in kinds]
+    assert waits == sorted(set(waits))
 
 
 def test_seeds_come_first_and_depth_lowers_the_priority_to_a_floor() -> None:

@@ -89,11 +89,11 @@ def test_the_first_moment_has_no_absurd_rate() -> None:
 
 def test_a_label_outside_of_the_closed_set_is_refused() -> None:
     telemetry = Telemetry(started=0.0)
-    telemetry.count_labelled(Metric.FAILURES, "tls", 2)
+    telemetry.count_labelled(Metric.FAILURES, "tls_name", 2)
     with pytest.raises(KeyError):
         telemetry.count_labelled(Metric.FAILURES, "http://attacker.example")
-    assert telemetry.labelled(Metric.FAILURES) == {"tls": 2}
-    assert (Metric.FAILURES, "tls", 2) in list(telemetry.samples())
+    assert telemetry.labelled(Metric.FAILURES) == {"tls_name": 2}
+    assert (Metric.FAILURES, "tls_name", 2) in list(telemetry.samples())
 
 
 @given(st.integers())
@@ -144,7 +144,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_log_line_is_json_with_time_and_event_first(path: Path, clock: HandClock) -> None:
     log = Log(path, clock)
-    log.write(Event.FETCH_FAILED, url="http://a.example/\x1b\n", kind=FailureKind.TLS, attempt=2)
+    log.write(Event.FETCH_FAILED, url="http://a.example/\x1b\n", kind=FailureKind.TLS_NAME, attempt=2)
     log.close()
     (line,) = lines_of(path)
     assert list(line) == ["time", "event", "url", "kind", "attempt"]
@@ -152,7 +152,7 @@ def test_a_log_line_is_json_with_time_and_event_first(path: Path, clock: HandClo
         "time": 1000.0,
         "event": "fetch_failed",
         "url": "http://a.example/\x1b\n",
-        "kind": "tls",
+        "kind": "tls_name",
         "attempt": 2,
     }
 

@@ -213,6 +213,8 @@ async def snapshot(crawl: Crawl, phase: Phase) -> Snapshot:
     telemetry.gauge(Metric.IN_FLIGHT, crawl.fetcher.in_flight)
     telemetry.gauge(Metric.DNS_HITS, crawl.resolver.hits)
     telemetry.gauge(Metric.DNS_LOOKUPS, crawl.resolver.misses)
+    telemetry.gauge(Metric.DNS_FAILURES, crawl.resolver.failures)
+    telemetry.gauge(Metric.DNS_MS, round(crawl.resolver.seconds * 1000))
     telemetry.gauge(Metric.LOG_DROPPED, crawl.log.dropped)
     telemetry.gauge(Metric.PARTS, crawl.archive.parts_written)
     return telemetry.snapshot(crawl.clock.now(), figures(await crawl.frontier.stats()), phase)

@@ -258,6 +258,8 @@ def _policy_words(found: HostPolicy) -> str:
         words.append(f"{found.parallel} requests in parallel")
     if found.budget is not None:
         words.append(f"budget {found.budget:,} pages" if found.budget else "no budget limit")
+    if found.verify_tls is not None:
+        words.append("certificate checked" if found.verify_tls else "certificate not checked")
     if found.blocked:
         words.append("blocked")
     return ", ".join(words) or "no policy: the crawl's settings hold"

@@ -55,7 +55,12 @@ def _titled(title: str, lines: Iterator[str]) -> list[str]:
 def _fetched(last: Snapshot) -> Iterator[str]:
     what = f"{counted(last.pages, 'page')} of {counted(last.hosts_total, 'host')}"
     yield f"{what} in {span(last.elapsed)}, {rate(last.rate_mean)}"
-    yield f"{size(last.bytes)} received in {counted(last.requests, 'request')}"
+    warm = f", {min(1.0, last.reused / last.requests):.0%} on open connections" if last.requests else ""
+    yield f"{size(last.bytes)} received in {counted(last.requests, 'request')}{warm}"
+    if last.dns_lookups:
+        hits = last.dns_hits / (last.dns_hits + last.dns_lookups)
+        each = f"{last.dns_ms / last.dns_lookups:,.0f} ms each"
+        yield f"{counted(last.dns_lookups, 'DNS lookup')} of {each}; {hits:.0%} of names were known"
     if last.pages_in_all > last.pages:
         yield f"{counted(last.pages_in_all, 'page')} in all, with earlier runs"
 

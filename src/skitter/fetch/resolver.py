@@ -153,7 +153,8 @@ _Found = tuple[str, ...] | Unresolved
 
 
 class Resolver:
-    """Resolves names for one event loop; `hits`, `misses` and `failures` count what happened.
+    """Resolves names for one event loop; `hits`, `misses` and `failures` count what happened, `seconds` is how
+    long DNS servers took over the misses together.
 
     A name is in the cache, among the pending, or unknown. Every pending name has one task, which alone
     writes its cache entry; waiters share the task, and one that gives up does not end it for the others.
@@ -183,20 +184,36 @@ class Resolver:
         self.hits = 0
         self.misses = 0
         self.failures = 0
+        self.seconds = 0.0
 
     async def resolve(self, name: str, port: int) -> Answer | Unresolved:
         """The addresses of a host as WHATWG serialises it (IPv6 in brackets), and the port to dial."""
         host = _bare(name)
+        if (given := self._given(host, port)) is not None:
+            return given
+        found = self._cached(host)
+        if found is None:
+            found = await self._join(host) if _NAME.fullmatch(host) else self._impossible(host)
+        return found if isinstance(found, Unresolved) else Answer(found, port)
+
+    def prepare(self, name: str, port: int) -> None:
+        """The name will be resolved soon: begin, so that nobody has to wait for it then."""
+        host = _bare(name)
+        if host in self._pending or self._given(host, port) is not None or not _NAME.fullmatch(host):
+            return
+        entry = self._cache.get(host)
+        if entry is None or entry[0] <= self._clock.now():
+            self._begin(host)
+
+    def _given(self, host: str, port: int) -> Answer | None:
+        """What needs no question: an override, a literal, localhost."""
         if self._overrides and (override := self._override(host, port)):
             return Answer((override.address,), override.dial or port, True)
         if literal := _literal(host):
             return Answer((literal,), port)
         if host == "localhost" or host.endswith(".localhost"):  # RFC 6761, 6.3
             return Answer(LOOPBACK, port)
-        found = self._cached(host)
-        if found is None:
-            found = await self._join(host) if _NAME.fullmatch(host) else self._impossible(host)
-        return found if isinstance(found, Unresolved) else Answer(found, port)
+        return None
 
     async def close(self) -> None:
         tasks = list(self._pending.values())
@@ -238,9 +255,7 @@ class Resolver:
     async def _join(self, host: str) -> _Found:
         task = self._pending.get(host)
         if task is None:
-            self.misses += 1
-            task = self._pending[host] = asyncio.create_task(self._look_up(host))
-            task.add_done_callback(lambda _: self._pending.pop(host, None))
+            task = self._begin(host)
         else:
             self.hits += 1
         try:
@@ -251,6 +266,12 @@ class Resolver:
                 raise
             return Unresolved(FailureKind.DNS_FAILED, f"{host}: the resolver was closed")
 
+    def _begin(self, host: str) -> asyncio.Task[_Found]:
+        self.misses += 1
+        task = self._pending[host] = asyncio.create_task(self._look_up(host))
+        task.add_done_callback(lambda _: self._pending.pop(host, None))
+        return task
+
     async def _look_up(self, host: str) -> _Found:
         found, ttl = await self._ask(host)
         if isinstance(found, Unresolved):
@@ -260,17 +281,29 @@ class Resolver:
 
     async def _ask(self, host: str) -> tuple[_Found, float]:
         async with self._slots:
+            begun = self._clock.now()
             try:
                 # c-ares doubles its timeout from try to try; this keeps the sum to what was promised.
                 async with asyncio.timeout(self._timeout * self._tries):
-                    result = await self._live_channel().ask(host)
+                    result = await self._ask_channel(host)
             except TimeoutError:
                 return Unresolved(FailureKind.DNS_TIMEOUT, f"no answer for {host}"), FAILURE_TTL
             except ares.DNSError as error:
                 return _fault(host, error)
             finally:
+                self.seconds += max(0.0, self._clock.now() - begun)
                 await self._close_idle()
         return _addresses(host, result)
+
+    async def _ask_channel(self, host: str) -> pycares.AddrInfoResult:
+        try:
+            return await self._live_channel().ask(host)
+        except ares.DNSError as error:
+            # An error of one socket fails every question that is open on it, up to 256 at once (seen once in
+            # a hundred bursts of 300 names); c-ares opens another one for the next.
+            if _code(error) != ares.ARES_ECONNREFUSED:
+                raise
+            return await self._live_channel().ask(host)
 
     def _live_channel(self) -> _Channel:
         if self._channel is not None and self._channel.asked >= min(self._size, CHANNEL_QUERIES):
@@ -291,16 +324,23 @@ def _not_found(detail: str) -> tuple[Unresolved, float]:
     return Unresolved(FailureKind.DNS_NOT_FOUND, detail), NOT_FOUND_TTL
 
 
+# Nobody answered; that says nothing of the name.
+_SILENT = (ares.ARES_ETIMEOUT, ares.ARES_ECONNREFUSED)
 _ABSENT = (ares.ARES_ENOTFOUND, ares.ARES_ENODATA, ares.ARES_ENONAME, ares.ARES_EBADNAME)
 
 
 def _fault(host: str, error: ares.DNSError) -> tuple[Unresolved, float]:
-    code = error.args[0] if error.args else ares.ARES_EFORMERR
+    code = _code(error)
     detail = f"{host}: {pycares.errno.errorcode.get(code, code)}"
     if code in _ABSENT:
         return _not_found(detail)
-    kind = FailureKind.DNS_TIMEOUT if code == ares.ARES_ETIMEOUT else FailureKind.DNS_FAILED
+    kind = FailureKind.DNS_TIMEOUT if code in _SILENT else FailureKind.DNS_FAILED
     return Unresolved(kind, detail), FAILURE_TTL
+
+
+def _code(error: ares.DNSError) -> int:
+    code: int = error.args[0] if error.args else ares.ARES_EFORMERR
+    return code
 
 
 def _addresses(host: str, result: pycares.AddrInfoResult) -> tuple[_Found, float]:

@@ -6,6 +6,7 @@ result, never an exception.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -13,6 +14,10 @@ import msgspec
 
 from skitter.model import Link
 from skitter.parse.directives import NONE_SAID, Directives
+
+_LANGUAGE = re.compile(
+    r"[A-Za-z]{1,8}(?:[-_][A-Za-z0-9]{1,8}){0,7}"
+)  # RFC 5646, 2.1, and the underscore of many
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +27,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     media_type: str
     charset: str = ""
+    language: str = ""
     robots_tags: Sequence[str] = ()
+    content_signal: str = ""
     product: str = "skitter"
     max_links: int = 10_000
     with_text: bool = False
@@ -32,7 +39,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 class PageContent(msgspec.Struct, frozen=True, kw_only=True):
     """What a page says. Link hrefs are as the page states them, to be resolved against `base`, and rels are
     lower-case words; `base`, `canonical` and `refresh` are absolute. `media_type` is the effective one, after
-    sniffing."""
+    sniffing. `text` is the main text, `language` a tag as the page or its header has it (`en`, `de-CH`)."""
 
     media_type: str
     base: str
@@ -48,3 +55,9 @@ class PageContent(msgspec.Struct, frozen=True, kw_only=True):
 
 class Reader(Protocol):
     def read(self, source: Source) -> PageContent: ...
+
+
+def language_tag(said: str) -> str:
+    """The first of the languages that a document or its header names; empty when that is no language tag."""
+    found = said.partition(",")[0].strip()
+    return found.replace("_", "-") if _LANGUAGE.fullmatch(found) else ""

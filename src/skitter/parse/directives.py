@@ -1,4 +1,4 @@
-"""What a page asks of robots: `X-Robots-Tag` headers and `<meta name="robots">`, as one small value.
+"""What a page asks of robots: `X-Robots-Tag`, `<meta name="robots">` and `Content-Signal`, as one small value.
 
 Read with the page, obeyed by whoever follows its links. General directives and those for our own product
 add up, so the strictest wins; directives for other agents are not ours. Dates are recorded, not judged:
@@ -12,46 +12,70 @@ from collections.abc import Iterable
 
 import msgspec
 
+_UNAVAILABLE = "unavailable_after"
 _LONGEST_TEXT = 200
 _LONGEST_VALUE = 2000
 # A colon makes a piece either an agent's (`skitter: nofollow`) or one of these directives with a value.
-_WITH_VALUE = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
+_WITH_VALUE = frozenset((_UNAVAILABLE, "max-snippet", "max-image-preview", "max-video-preview"))
+# The comma after a weekday, of `unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT`, separates no directives.
+_WEEKDAY = re.compile(r"(:\s*(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}),", re.IGNORECASE)
 _AGENT = re.compile(r"([^\s:,]+)\s*:\s*(.*)", re.DOTALL)
 
 
 class Directives(msgspec.Struct, frozen=True):
-    """`text` is all that applies to us, in the order it was said: what is recorded and explained."""
+    """`text` is all that applies to us, in the order it was said: what is recorded and explained.
+    `unavailable_after` is the date as the page has it. `signal` is the `Content-Signal` header."""
 
     nofollow: bool = False
     noindex: bool = False
     text: str = ""
+    noarchive: bool = False
+    unavailable_after: str = ""
+    signal: str = ""
 
 
 NONE_SAID = Directives()
 
 
 def read_directives(
-    robots_tags: Iterable[str] = (), metas: Iterable[str] = (), *, product: str = "skitter"
+    robots_tags: Iterable[str] = (),
+    metas: Iterable[str] = (),
+    *,
+    product: str = "skitter",
+    signal: str = "",
 ) -> Directives:
-    """`robots_tags` are header values; `metas` the contents of the meta elements that name robots or us."""
+    """`robots_tags` are header values; `metas` the contents of the meta elements that name robots or us;
+    `signal` is what a `Content-Signal` header says."""
     pieces: list[str] = []
     for value in robots_tags:
         pieces += _for_us(value[:_LONGEST_VALUE], product.lower())
     for content in metas:
         pieces += _split(content[:_LONGEST_VALUE])
-    if not pieces:
+    signal = " ".join(signal[:_LONGEST_VALUE].split())[:_LONGEST_TEXT]
+    if not pieces and not signal:
         return NONE_SAID
     # Words, since sites also write `noindex nofollow`; not those of a value: `max-image-preview: none`.
     words = {word for piece in pieces if ":" not in piece for word in piece.split()}
     return Directives(
         nofollow=not words.isdisjoint(("nofollow", "none")),
         noindex=not words.isdisjoint(("noindex", "none")),
-        text=", ".join(dict.fromkeys(pieces))[:_LONGEST_TEXT],
+        text=", ".join(dict.fromkeys([*pieces, f"content-signal: {signal}"] if signal else pieces))[
+            :_LONGEST_TEXT
+        ],
+        noarchive="noarchive" in words,
+        unavailable_after=_date_after(pieces),
+        signal=signal,
     )
 
 
+def _date_after(pieces: list[str]) -> str:
+    dates = (piece.partition(":") for piece in pieces if piece.startswith(_UNAVAILABLE))
+    return next((date.strip()[:100] for _, _, date in dates), "")
+
+
 def _split(value: str) -> list[str]:
-    return [collapsed for piece in value.lower().split(",") if (collapsed := " ".join(piece.split()))]
+    pieces = _WEEKDAY.sub(r"\1", value).lower().split(",")
+    return [collapsed for piece in pieces if (collapsed := " ".join(piece.split()))]
 
 
 def _for_us(value: str, product: str) -> list[str]:

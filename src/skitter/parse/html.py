@@ -18,14 +18,14 @@ from turbohtml import Document, Element, Namespace, Text
 
 from skitter.model import Link
 from skitter.parse.charset import FALLBACK, UTF_8, decode, encoding_name, guess
-from skitter.parse.content import PageContent, Source
+from skitter.parse.content import PageContent, Source, language_tag
 from skitter.parse.directives import Directives, read_directives
 from skitter.parse.href import clean_href, in_charset, parse_refresh, without_fragment
 from skitter.parse.media import XHTML, is_wanted, parse_content_type
+from skitter.parse.text import main_text
 
 _LONGEST_TITLE = 500
 _LONGEST_ANCHOR = 200
-_LONGEST_LANGUAGE = 35
 # Anchors can nest through <object> or SVG, so reading each one's whole subtree is quadratic: 10,000 nested
 # ones in 10 MB would take half a minute. This many nodes hold the text of any honest anchor.
 _NODES_PER_ANCHOR = 64
@@ -49,11 +49,12 @@ class HtmlReader:
             title=_title(document),
             links=_links(document, refresh, source, charset),
             canonical=_resolved(base, _canonical(document), charset),
-            language=_language(document),
+            language=_language(document) or source.language,
             directives=_directives(document, source),
             charset=charset,
             refresh=_resolved(base, refresh, charset),
-            text=document.to_text() if source.with_text else "",
+            # last, because it takes the tree apart
+            text=main_text(document, source.body) if source.with_text else "",
         )
 
 
@@ -104,8 +105,8 @@ def _language(document: Document) -> str:
     root = document.root
     language = (root.attr("lang") or root.attr("xml:lang") or "") if root is not None else ""
     if not language:
-        language = next(_metas(document, "http-equiv", "content-language"), "").partition(",")[0]
-    return language.strip()[:_LONGEST_LANGUAGE]
+        language = next(_metas(document, "http-equiv", "content-language"), "")
+    return language_tag(language)
 
 
 def _metas(document: Document, attribute: str, *names: str) -> Iterator[str]:
@@ -118,7 +119,9 @@ def _metas(document: Document, attribute: str, *names: str) -> Iterator[str]:
 
 def _directives(document: Document, source: Source) -> Directives:
     metas = _metas(document, "name", "robots", source.product.lower())
-    return read_directives(source.robots_tags, islice(metas, 20), product=source.product)
+    return read_directives(
+        source.robots_tags, islice(metas, 20), product=source.product, signal=source.content_signal
+    )
 
 
 def _refresh(document: Document) -> str:

@@ -109,28 +109,33 @@ def _parameters(text: str) -> dict[str, str]:
     return parameters
 
 
+LOOKED_AT = 1445  # bytes, MIME Sniffing 5.2
+_READ = frozenset((HTML, XHTML, TEXT, PDF))
+_UNKNOWN = frozenset(("", "*/*", "unknown/unknown", "application/unknown"))
+
+
 def is_xml(essence: str) -> bool:
     return essence in ("text/xml", "application/xml") or essence.endswith("+xml")
 
 
 def is_wanted(essence: str) -> bool:
     """Whether a body of this type is worth reading. A missing type is: its bytes will tell."""
-    if essence in ("", HTML, XHTML, TEXT):
+    if essence in _READ or essence in _UNKNOWN:
         return True
     return is_xml(essence) and not essence.startswith(("image/", "model/"))
 
 
-_LOOKED_AT = 1445  # bytes, MIME Sniffing 5.2
-_UNKNOWN = frozenset(("", "*/*", "unknown/unknown", "application/unknown"))
 # MIME Sniffing 7.1: these start an HTML document when a space or > follows; a comment needs neither.
 _HTML_START = re.compile(
     rb"[\t\n\x0c\r ]*(?:<!--|<(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY"
     rb"|BR|P)[ >])",
     re.IGNORECASE,
 )
+_PLAIN_HTML = re.compile(rb"\s*<!doctype html[^>]*+>\s*<html[\s>]", re.IGNORECASE)
 _XML_START = re.compile(rb"[\t\n\x0c\r ]*<\?xml")
 _BINARY_BYTE = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _TEXT_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
+# MIME Sniffing 6: what starts like this is no text. Two letters (`BM`, a bitmap) are too little to go by.
 _SIGNATURES = (
     (b"%PDF-", PDF),
     (b"%!PS-Adobe-", "application/postscript"),
@@ -139,17 +144,24 @@ _SIGNATURES = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
     (b"\x00\x00\x01\x00", "image/x-icon"),
+    (b"\x00\x00\x02\x00", "image/x-icon"),
     (b"PK\x03\x04", "application/zip"),
     (b"\x1f\x8b\x08", "application/x-gzip"),
     (b"Rar!\x1a\x07", "application/x-rar-compressed"),
+    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
     (b"OggS\x00", "application/ogg"),
     (b"ID3", "audio/mpeg"),
+    (b"MThd\x00\x00\x00\x06", "audio/midi"),
     (b"\x1aE\xdf\xa3", "video/webm"),
+    (b"\x00\x01\x00\x00", "font/ttf"),
+    (b"OTTO", "font/otf"),
+    (b"ttcf", "font/collection"),
     (b"wOFF", "font/woff"),
     (b"wOF2", "font/woff2"),
     (b"\x00asm", "application/wasm"),
 )
 _MARKS = tuple(mark for mark, _ in _SIGNATURES)
+_CONTAINERS = {b"WEBP": "image/webp", b"WAVE": "audio/wave", b"AVI ": "video/avi", b"AIFF": "audio/aiff"}
 # What may stand before a root element: a mark, the XML declaration, comments, a doctype, processing
 # instructions. Bounded, so that a page of comments costs one pass over the bytes looked at.
 _ROOT = re.compile(
@@ -160,16 +172,25 @@ _ROOT = re.compile(
 
 
 def sniff(essence: str, body: bytes) -> str:
-    """The effective type of a body, from what its headers said and how it starts (MIME Sniffing 7)."""
-    start = body[:_LOOKED_AT]
+    """The effective type of a body, from what its headers said and how it starts (MIME Sniffing 7).
+
+    A usual HTML page takes 0.6 us. What is labelled text/plain stays text, however much it looks like HTML:
+    so browsers show it.
+    """
+    start = body[:LOOKED_AT]
+    if essence == HTML:
+        # b"<!" starts no signature, and b"<html" right after the doctype is no feed
+        if _PLAIN_HTML.match(start):
+            return HTML
+        return _signature(start) or _feed(start) or HTML
     if essence in _UNKNOWN:
         return _unknown(start)
-    if essence == HTML:
-        return _signature(start) or _feed(start) or HTML
     if essence == TEXT:
         return _text_or_binary(start)
     if essence in ("text/xml", "application/xml"):
-        return _feed(start) or (XHTML if _root(start) == b"html" else essence)
+        return _signature(start) or _feed(start) or (XHTML if _root(start) == b"html" else essence)
+    if essence == XHTML:
+        return _signature(start) or essence
     return essence
 
 
@@ -192,14 +213,16 @@ def _text_or_binary(start: bytes) -> str:
 
 def _signature(start: bytes) -> str:
     """The type that the first bytes name. Servers do label PDF, images and gzip as HTML; browsers then
-    show rubbish, and a crawler would index it."""
-    if start.startswith(b"RIFF") and start[8:14] == b"WEBPVP":
-        return "image/webp"
-    if start[4:8] == b"ftyp":
-        return "video/mp4"
-    if not start.startswith(_MARKS):
+    show rubbish, and a crawler would index it. A page about `ID3 tags` has no binary byte, a song has."""
+    if start.startswith(_MARKS):
+        found = next(essence for mark, essence in _SIGNATURES if start.startswith(mark))
+    elif start[4:8] == b"ftyp":
+        found = "video/mp4"
+    elif start.startswith((b"RIFF", b"FORM")):
+        found = _CONTAINERS.get(start[8:12], "")
+    else:
         return ""
-    return next(essence for mark, essence in _SIGNATURES if start.startswith(mark))
+    return found if start[:1] == b"%" or _BINARY_BYTE.search(start) else ""
 
 
 def _root(start: bytes) -> bytes:

@@ -2,17 +2,15 @@
 
 The frontier parses a host's file when it arrives and asks `decide` before any of its URLs is queued or
 leased. RFC 9309 rules; what it leaves open (typos, missing colons, `index.html`) is done as Google's
-parser does it. No input may make this raise, and no file may make a question cost more than its rules
-times the length of the URL.
+parser does it. No input may make this raise, and no file may make a question slow (`robots/matching.py`).
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable
 
-import msgspec
+from skitter.robots.matching import NO_RULE, Ruling, Table
 
 MAX_BYTES = 500 * 1024  # RFC 9309, 2.5: at least 500 KiB must be parsed
 MAX_LINE = 2083 * 8 - 1  # Google's limit: a longer line is cut, not ignored
@@ -20,125 +18,6 @@ MAX_SITEMAPS = 1000
 MAX_SITEMAP_URL = 2083
 MAX_SIGNAL = 500
 MAX_RULE_TEXT = 300
-
-
-class Ruling(msgspec.Struct, frozen=True):
-    """May the URL be fetched, and which line says so; line 0 when no rule matched."""
-
-    allowed: bool
-    line: int = 0
-    rule: str = ""
-
-
-NO_RULE = Ruling(True)
-
-
-class _Wildcard(msgspec.Struct, frozen=True):
-    """A pattern with a `*` before its end, cut at its stars.
-
-    Greedy search for the parts from left to right is exact for `*` (the earliest place for a part leaves
-    the most room for the next), so a question needs no backtracking. `tail` is set when `$` ends the
-    pattern. `needle` is the longest part: a URL without it cannot match.
-    """
-
-    rank: int
-    needle: str
-    head: str
-    middles: tuple[str, ...]
-    tail: str | None
-    ruling: Ruling
-
-    def matches(self, target: str) -> bool:
-        if not target.startswith(self.head):
-            return False
-        at = len(self.head)
-        for part in self.middles:
-            at = target.find(part, at)
-            if at < 0:
-                return False
-            at += len(part)
-        tail = self.tail
-        return tail is None or (len(target) - at >= len(tail) and target.endswith(tail))
-
-
-def _wildcard(pattern: str, rank: int, ruling: Ruling) -> _Wildcard:
-    anchored = pattern[-1] == "$"
-    parts = (pattern[:-1] if anchored else pattern).split("*")
-    tail = parts[-1] if anchored else None
-    middles = tuple(filter(None, parts[1:-1] if anchored else parts[1:]))
-    return _Wildcard(rank, max(parts, key=len), parts[0], middles, tail, ruling)
-
-
-_Ranked = tuple[int, Ruling]
-_NOTHING: _Ranked = (0, NO_RULE)
-
-
-class _Table:
-    """Patterns arranged for the question: which is the longest that matches this target?
-
-    A rank is twice the pattern's length, plus one for allow: the longest match wins, and allow wins a tie
-    (RFC 9309, 2.2.2). Prefixes are sorted, and each knows the best ranked among itself and the prefixes of
-    itself, so one bisection finds the answer for all of them. Only wildcards are tried one by one, best
-    first, until they rank below what the prefixes gave.
-    """
-
-    __slots__ = ("_best", "_exact", "_parents", "_prefixes", "_wildcards")
-
-    def __init__(self, rules: Iterable[tuple[str, Ruling]]) -> None:
-        prefixes: dict[str, _Ranked] = {}
-        self._exact: dict[str, _Ranked] = {}
-        wildcards: dict[str, _Wildcard] = {}
-        for pattern, ruling in rules:
-            rank = 2 * len(pattern) + ruling.allowed
-            literal = pattern.rstrip("*")
-            if "*" in literal:
-                if pattern not in wildcards or wildcards[pattern].rank < rank:
-                    wildcards[pattern] = _wildcard(pattern, rank, ruling)
-                continue
-            anchored = pattern[-1] == "$"
-            ranked = self._exact if anchored else prefixes
-            literal = pattern[:-1] if anchored else literal
-            if literal not in ranked or ranked[literal][0] < rank:
-                ranked[literal] = (rank, ruling)
-        self._wildcards = sorted(wildcards.values(), key=lambda each: (-each.rank, each.ruling.line))
-        self._arrange(prefixes)
-
-    def _arrange(self, prefixes: dict[str, _Ranked]) -> None:
-        self._prefixes = sorted(prefixes)
-        self._parents: list[int] = []
-        self._best: list[_Ranked] = []
-        chain: list[int] = []
-        for index, prefix in enumerate(self._prefixes):
-            while chain and not prefix.startswith(self._prefixes[chain[-1]]):
-                chain.pop()
-            parent = chain[-1] if chain else -1
-            own = prefixes[prefix]
-            above = self._best[parent] if chain else _NOTHING
-            self._parents.append(parent)
-            self._best.append(own if own[0] >= above[0] else above)
-            chain.append(index)
-
-    def find(self, target: str) -> Ruling:
-        rank, ruling = self._by_prefix(target)
-        exact = self._exact.get(target)
-        if exact is not None and exact[0] > rank:
-            rank, ruling = exact
-        for wildcard in self._wildcards:
-            if wildcard.rank <= rank:
-                break
-            if wildcard.needle in target and wildcard.matches(target):
-                return wildcard.ruling
-        return ruling
-
-    def _by_prefix(self, target: str) -> _Ranked:
-        # The last prefix that sorts at or before the target is its longest prefix or extends that one.
-        prefixes = self._prefixes
-        index = bisect_right(prefixes, target) - 1
-        while index >= 0:
-            if target.startswith(prefixes[index]):
-                return self._best[index]
-            index = self._parents[index]
-        return _NOTHING
 
 
 class Rules:
@@ -158,11 +37,11 @@ class Rules:
         content_signal: str = "",
     ) -> None:
         encoded = list(rules)
-        self._encoded = self._decoded = _Table(encoded)
+        self._encoded = self._decoded = Table(encoded)
         self.size = len(encoded)
         if any("%" in pattern for pattern, _ in encoded):
             decoded = [(_decode_unreserved(pattern), ruling) for pattern, ruling in encoded]
-            self._decoded = self._encoded if decoded == encoded else _Table(decoded)
+            self._decoded = self._encoded if decoded == encoded else Table(decoded)
         self.crawl_delay = crawl_delay
         self.sitemaps = sitemaps
         self.content_signal = content_signal

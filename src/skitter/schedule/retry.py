@@ -13,26 +13,59 @@ from skitter.model import FailureKind, UrlState
 
 
 class FailureRule(msgspec.Struct, frozen=True, kw_only=True):
-    """`attempts` caps the setting `retry.attempts` for this kind (0: no cap). `blames_host`: the host is left
-    alone for a while as well. `ends_as`: the state after the last attempt."""
+    """`attempts` caps the setting `retry.attempts` for this kind (0: no cap). `waits`: seconds after the 1st,
+    2nd, ... failure, where `retry.backoff` would be too soon or too late; the last repeats. `blames_host`: the
+    host is left alone for a while as well. `ends_as`: the state after the last attempt."""
 
     attempts: int = 0
+    waits: tuple[float, ...] = ()
     blames_host: bool = False
     ends_as: UrlState = UrlState.DEAD_LETTER
     why: str
 
 
 _K = FailureKind
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86_400.0
 RULES: dict[FailureKind, FailureRule] = {
-    _K.DNS_NOT_FOUND: FailureRule(attempts=2, blames_host=True, why="the name does not exist"),
-    _K.DNS_FAILED: FailureRule(blames_host=True, why="the name servers answered with an error"),
-    _K.DNS_TIMEOUT: FailureRule(blames_host=True, why="the name servers did not answer"),
+    # The zone's own word, which resolvers repeat from their caches for up to an hour or three: asked sooner, the
+    # second time would be the first one over again.
+    _K.DNS_NOT_FOUND: FailureRule(
+        attempts=2, waits=(3 * _HOUR,), blames_host=True, why="the name does not exist"
+    ),
+    # Broken delegation or signatures: repaired in hours. RFC 2308, 7.1 lets resolvers keep it for five minutes.
+    _K.DNS_FAILED: FailureRule(
+        waits=(10 * _MINUTE, _HOUR, 6 * _HOUR),
+        blames_host=True,
+        why="the name servers answered with an error",
+    ),
+    # Lost packets, ours or theirs, are over soon; nothing remembers them.
+    _K.DNS_TIMEOUT: FailureRule(
+        waits=(_MINUTE, 10 * _MINUTE, _HOUR), blames_host=True, why="the name servers did not answer"
+    ),
     _K.ADDRESS_REFUSED: FailureRule(
         attempts=1, ends_as=UrlState.REFUSED, why="the name leads to an address we must not dial"
     ),
     _K.CONNECT_REFUSED: FailureRule(blames_host=True, why="nobody listens there, or it is unreachable"),
     _K.CONNECT_TIMEOUT: FailureRule(blames_host=True, why="no connection within fetch.connect_timeout"),
-    _K.TLS: FailureRule(attempts=2, blames_host=True, why="no secure connection: certificate or handshake"),
+    # Certificates are mended by people, within a day or two if at all.
+    _K.TLS_EXPIRED: FailureRule(
+        attempts=3,
+        waits=(6 * _HOUR, _DAY),
+        blames_host=True,
+        why="the certificate has expired or is not valid yet",
+    ),
+    _K.TLS_UNTRUSTED: FailureRule(
+        attempts=2,
+        waits=(_DAY,),
+        blames_host=True,
+        why="the certificate is self-signed or its issuer unknown",
+    ),
+    _K.TLS_NAME: FailureRule(
+        attempts=2, waits=(_DAY,), blames_host=True, why="the certificate is for another name"
+    ),
+    _K.TLS_HANDSHAKE: FailureRule(
+        attempts=3, blames_host=True, why="no agreement on TLS, or the connection closed during the handshake"
+    ),
     _K.FIRST_BYTE_TIMEOUT: FailureRule(blames_host=True, why="no answer within fetch.first_byte_timeout"),
     _K.STALLED: FailureRule(blames_host=True, why="slower than fetch.stall_rate for fetch.stall_timeout"),
     _K.TOTAL_TIMEOUT: FailureRule(attempts=3, why="not finished within fetch.total_timeout"),
@@ -54,6 +87,7 @@ def attempts_allowed(kind: FailureKind, setting: int) -> int:
     return min(cap, setting) if cap else setting
 
 
-def wait_after(failures: int, backoff: Sequence[float]) -> float:
+def wait_after(kind: FailureKind, failures: int, backoff: Sequence[float]) -> float:
     """The wait after the n-th failure in a row, n counted from 1; the last entry repeats."""
-    return backoff[min(failures, len(backoff)) - 1]
+    waits = RULES[kind].waits or backoff
+    return waits[min(failures, len(waits)) - 1]

@@ -130,7 +130,14 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = ()
     nameservers: Annotated[tuple[str, ...], Doc(description="DNS servers; empty means the system's.")] = ()
     dns_cache: Annotated[AtLeastOne, Doc(description="Host names kept in the DNS cache.")] = 50_000
-    verify_tls: Annotated[bool, Doc(description="Check certificates.")] = True
+    pdf_seconds: Annotated[Positive, Doc(description="Seconds that reading one PDF may take.")] = 10.0
+    pdf_memory: Annotated[
+        Annotated[int, Meta(ge=200_000_000)],
+        Doc(description="Bytes of address space of the process that reads PDFs."),
+    ] = 1_000_000_000
+    verify_tls: Annotated[bool, Doc(description="Check certificates; a host's own table may differ.")] = True
+    ca_file: Annotated[str, Doc(description="PEM file of trusted issuers; empty means certifi's list.")] = ""
+    http2: Annotated[bool, Doc(description="Speak HTTP/2 with https hosts that offer it.")] = True
 
 
 class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -234,6 +234,7 @@ class Loop:
     # -- one lease
 
     def _spawn(self, lease: HostLease) -> None:
+        self._step.prepare(lease)
         before = self._by_host.get(lease.host)
         serving = self._serve(lease, before if before is not None and not before.done() else None)
         task = asyncio.get_running_loop().create_task(serving, name=str(lease.token))

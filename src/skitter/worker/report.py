@@ -77,6 +77,10 @@ class Report:
         for outcome, settlement in zip(outcomes, settlements, strict=True):
             self._telemetry.count(Metric.ADDED, settlement.added)
             result = outcome.result
+            if isinstance(result, Fetched) and result.unread:
+                self._log.write(
+                    Event.PAGE_UNREAD, host=outcome.host, key=outcome.key.hex(), reason=result.unread
+                )
             if isinstance(result, Failed):
                 self._log.write(
                     _failure_event(outcome, settlement),

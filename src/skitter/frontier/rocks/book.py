@@ -9,6 +9,7 @@ RAM here is bounded: host rows, parsed robots rules, leases and recent keys each
 
 from __future__ import annotations
 
+import itertools
 from types import TracebackType
 from typing import Self
 
@@ -44,6 +45,12 @@ _TALLY = b"tally"
 _CACHED_RULES = 4096
 _CACHED_LEASES = 16_384
 _CACHED_ANCHORS = 65_536
+# As many as a worker may have out: 4,096 hosts with five URLs each; 250 bytes a row.
+_HELD_ROWS = 20_480
+# Longer ones are some site's own.
+_COMMON_ROBOTS = 4_096
+# The rows of a host that has no more than so many are read in one go when it is leased.
+_SMALL_HOST = 64
 
 
 class Book:
@@ -57,12 +64,14 @@ class Book:
         self._leases: Lru[int, dict[bytes, bytes]] = Lru(_CACHED_LEASES)
         self._anchors: Lru[str, bool] = Lru(_CACHED_ANCHORS)
         self.recent = RecentKeys(memory.recent_keys)
-        # pairs of a linking host and a URL of another: what they say about priority was heard
-        self.recent_links = RecentKeys(memory.recent_keys // 4)
-        # Where the first live entry of each tier of the ready index, and of the due index, can be at the
-        # earliest: seeking from there skips the tombstones of what was taken before.
+        # rows of URLs that are out, as they are stored: each is wanted again when it is settled
+        self._held: Lru[bytes, bytes] = Lru(_HELD_ROWS)
+        self._parsed: Lru[bytes, Rules] = Lru(_CACHED_RULES // 8)
+        # Where the first live entry of each tier of the ready index, of the due index and of the timers can be at
+        # the earliest: seeking from there skips the tombstones of what was taken before.
         self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
         self.due_low = b""
+        self.timers_low = b""
         self.tally = self._load_tally()
         # A clock that was set back since the last commit is caught up with: appointments keep their distance.
         self.skew = max(self.tally.skew, self.tally.now - now)
@@ -100,13 +109,14 @@ class Book:
         self._leases.clear()
         self._anchors.clear()
         self.recent.clear()
-        self.recent_links.clear()
+        self._held.clear()
         self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
         self.due_low = b""
+        self.timers_low = b""
         self.tally = self._load_tally()
 
     def trim(self) -> None:
-        for cache in (self._hosts, self._rules, self._leases, self._anchors):
+        for cache in (self._hosts, self._rules, self._parsed, self._leases, self._anchors, self._held):
             cache.trim()
 
     def host(self, ident: bytes) -> HostRow | None:
@@ -120,18 +130,35 @@ class Book:
         return row
 
     def url(self, key: bytes) -> UrlRow | None:
-        raw = self.store.get("urls", key)
+        raw = self.raw_url(key)
         return decode_url(raw) if raw else None
+
+    def raw_url(self, key: bytes) -> bytes | None:
+        return self._held.get(key) or self.store.get("urls", key)
+
+    def hold(self, key: bytes, raw: bytes) -> None:
+        self._held[key] = raw
+
+    def let_go(self, key: bytes) -> None:
+        self._held.pop(key, None)
 
     def rules(self, ident: bytes) -> Rules:
         rules = self._rules.recall(ident)
         if rules is None:
-            body = self.store.get("robots", ident)
-            rules = self._rules[ident] = parse_robots(body, self._product) if body else ALLOW_ALL
+            rules = self.learn_rules(ident, self.store.get("robots", ident) or b"")
         return rules
 
     def learn_rules(self, ident: bytes, body: bytes) -> Rules:
-        rules = self._rules[ident] = parse_robots(body, self._product) if body else ALLOW_ALL
+        rules = self._rules[ident] = self._read_rules(body) if body else ALLOW_ALL
+        return rules
+
+    def _read_rules(self, body: bytes) -> Rules:
+        """Many hosts have the same file, word for word, from the same software."""
+        if len(body) > _COMMON_ROBOTS:
+            return parse_robots(body, self._product)
+        rules = self._parsed.recall(body)
+        if rules is None:
+            rules = self._parsed[body] = parse_robots(body, self._product)
         return rules
 
     def lease_slots(self, ident: bytes, token: int) -> dict[bytes, bytes]:
@@ -165,6 +192,7 @@ class Turn:
         self.tally = book.tally
         self._batch = Batch(book.store)
         self._urls: dict[bytes, UrlRow] = {}
+        self._raw: dict[bytes, bytes] = {}
         self._touched: dict[bytes, HostRow] = {}
         self._changed = False
 
@@ -214,7 +242,13 @@ class Turn:
         return row
 
     def url(self, key: bytes) -> UrlRow | None:
-        return self._urls.get(key) or self.book.url(key)
+        if (row := self._urls.get(key)) is not None:
+            return row
+        raw = self._raw.get(key) or self.book.raw_url(key)
+        if raw is None:
+            return None
+        self._raw[key] = raw
+        return decode_url(raw)
 
     def known_url(self, key: bytes) -> UrlRow | None:
         """Like `url`, for a key that may well be new: the filter saves most of those a read."""
@@ -227,7 +261,25 @@ class Turn:
             self.book.seen.was_mistaken(key)
         return row
 
+    def get_ready(self, ident: bytes, host: HostRow) -> None:
+        """Read all of a small host in one go: its pages' rows are about to be leased, and nine of ten links of a
+        page lead to its own host. One scan costs as much as three to six single reads."""
+        if host.admitted > _SMALL_HOST:
+            return
+        book = self.book
+        rows = book.store.scan("urls", ident, _after(ident))
+        for key, raw in itertools.islice(rows, 2 * _SMALL_HOST):
+            self._raw[key] = raw
+            book.recent.add(key)
+
+    def out(self, key: bytes) -> None:
+        """This URL is leased: its row will be wanted again."""
+        if raw := self._raw.get(key):
+            self.book.hold(key, raw)
+
     def put_url(self, key: bytes, row: UrlRow) -> None:
+        self.book.let_go(key)
+        self._raw.pop(key, None)
         self._urls[key] = row
         self.put("urls", key, encode(row))
 
@@ -292,8 +344,13 @@ class Turn:
     def begin_lease(self, ident: bytes, host: HostRow, lease: LeaseRow, tasks: list[LeasedTask]) -> None:
         host.lease = lease
         self.put("leases", ident, encode(tasks))
-        self.put("timers", micros(lease.deadline) + ident, b"")
+        self.set_timer(ident, lease)
         self.book.remember_lease(lease.token, tasks)
+
+    def set_timer(self, ident: bytes, lease: LeaseRow) -> None:
+        timer = micros(lease.deadline) + ident
+        self.put("timers", timer, b"")
+        self.book.timers_low = min(self.book.timers_low, timer)
 
     def end_lease(self, ident: bytes, host: HostRow) -> None:
         """Whatever is still out goes back to waiting: it never lost its place."""
@@ -352,6 +409,11 @@ class Turn:
                 self.put("ready", prefix + new, b"")
                 lows[tier] = min(lows[tier], prefix + new)
         row.ready_at, row.ready_tiers = at, tiers
+
+
+def _after(ident: bytes) -> bytes:
+    """The end of a host's range in the tables that are keyed by it."""
+    return ident + b"\xff" * 9
 
 
 def _ready_tiers(row: HostRow) -> int:

@@ -28,21 +28,28 @@ class Lru(OrderedDict[K, V], Generic[K, V]):
 
 
 class RecentKeys:
-    """Keys known to be known, so that most links a page repeats never reach the store. Two generations: when
-    the younger is full the older is dropped. Absence means nothing."""
+    """Keys known to be known, so that most links a page repeats never reach the store; with each the marks of the
+    other hosts heard to link it. Two generations: when the younger is full the older is dropped. Absence means
+    nothing."""
 
     def __init__(self, limit: int) -> None:
         self._half = max(1, limit // 2)
-        self._young: set[bytes] = set()
-        self._old: set[bytes] = set()
+        self._young: dict[bytes, bytes] = {}
+        self._old: dict[bytes, bytes] = {}
 
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._young or key in self._old
+    def get(self, key: bytes) -> bytes | None:
+        marks = self._young.get(key)
+        return self._old.get(key) if marks is None else marks
 
     def add(self, key: bytes) -> None:
-        self._young.add(key)
+        """Known, by what no other host's link told; what is remembered of it stays."""
+        if key not in self._young:
+            self.put(key, self._old.get(key, b""))
+
+    def put(self, key: bytes, marks: bytes) -> None:
+        self._young[key] = marks
         if len(self._young) >= self._half:
-            self._old, self._young = self._young, set()
+            self._old, self._young = self._young, {}
 
     def clear(self) -> None:
         self._young.clear()

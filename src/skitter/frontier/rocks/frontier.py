@@ -30,7 +30,7 @@ from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.leasing import Leasing
 from skitter.frontier.rocks.memory import MemoryPlan
-from skitter.frontier.rocks.returning import promote, requeue_dead, revive
+from skitter.frontier.rocks.returning import forgive_certificate, promote, requeue_dead, revive
 from skitter.frontier.rocks.rows import HostRow
 from skitter.frontier.rocks.settling import Settling
 from skitter.frontier.rocks.store import Store
@@ -177,7 +177,9 @@ class RocksFrontier:
     async def set_policy(self, host: Host, policy: HostPolicy) -> None:
         with self._book.turn(self._clock.now()) as turn:
             _, row = turn.host(host)
-            row.policy = None if policy == HostPolicy() else policy
+            before, row.policy = row.policy, None if policy == HostPolicy() else policy
+            if policy.verify_tls is False and not (before and before.verify_tls is False):
+                forgive_certificate(row)
 
     async def requeue(self, *, host: Host | None = None, url: str | None = None) -> int:
         if url is not None:

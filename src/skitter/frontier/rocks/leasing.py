@@ -19,7 +19,7 @@ from skitter.frontier.rocks.rows import (
     micros,
     seconds,
 )
-from skitter.model import Host, HostLease, Task, TaskKind, Token, UrlKey, UrlState
+from skitter.model import FailureKind, Host, HostLease, Task, TaskKind, Token, UrlKey, UrlState
 from skitter.schedule.priority import TIERS, TierTurns
 from skitter.settings import Settings
 from skitter.urls.canonical import key_of, robots_url, target_of
@@ -85,6 +85,7 @@ class Leasing:
             not_before=by_the_clock(max(turn.now, book.earliest_start(host), book.rested_at(delay))),
             deadline=by_the_clock(lease.deadline),
             tasks=tuple(task for task, _ in tasks),
+            verify_tls=host.policy.verify_tls if host.policy else None,
         )
 
     def _choose(
@@ -95,7 +96,8 @@ class Leasing:
             errands = _errands(turn, ident, host, lease, most)
             self._turns.served(tier, len(errands))
             return errands
-        if host.robots_until <= turn.now:
+        refused_earlier = host.address_refused and host.refused_at < turn.book.rested_at(0.0)
+        if host.robots_until <= turn.now or refused_earlier:
             self._turns.served(tier, 1)
             lease.robots = 1
             url = robots_url(Host(host.host))
@@ -107,6 +109,7 @@ class Leasing:
     ) -> list[tuple[Task, bytes]]:
         """The tier whose turn it is goes first; the rest of the lease is filled by urgency."""
         chosen: list[tuple[Task, bytes]] = []
+        turn.get_ready(ident, host)
         for lane_tier in (tier, *(t for t in range(TIERS) if t != tier)):
             if len(chosen) >= most or not host.queued[lane_tier]:
                 continue
@@ -130,15 +133,17 @@ class Leasing:
     def renew(self, turn: Turn, ident: bytes, lease: LeaseRow, duration: float) -> float:
         turn.delete("timers", micros(lease.deadline) + ident)
         lease.deadline = turn.now + duration
-        turn.put("timers", micros(lease.deadline) + ident, b"")
+        turn.set_timer(ident, lease)
         return turn.book.by_the_clock(lease.deadline)
 
     def expire(self, turn: Turn, *, all_of_them: bool) -> int:
         """Leases past their deadline end; all of them when their workers are known to be dead. A worker may
         have sent a request at the last moment, so the host rests for its delay from then."""
+        book = turn.book
         end = _END if all_of_them else micros(turn.now) + _END
-        ended = 0
-        for key, _ in turn.book.store.scan("timers", b"", end):
+        ended, low = 0, end
+        for key, _ in book.store.scan("timers", book.timers_low, end):
+            low = min(low, key)
             host = turn.touch(key[8:])
             if host is None or host.lease is None:
                 turn.delete("timers", key)
@@ -147,6 +152,7 @@ class Leasing:
             host.last_start = max(host.last_start, last)
             turn.end_lease(key[8:], host)
             ended += 1
+        book.timers_low = low
         return ended
 
 
@@ -198,7 +204,8 @@ def _errands(turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, most: int
 
 
 def _take(turn: Turn, ident: bytes, host: HostRow, tier: int, most: int) -> list[tuple[Task, bytes]]:
-    """The first allowed URLs of one lane. What robots.txt denies is settled as denied on the way."""
+    """The first allowed URLs of one lane. What robots.txt denies, or a host's address forbids, is settled on the
+    way."""
     taken: list[tuple[Task, bytes]] = []
     rules = turn.book.rules(ident)
     lane = ident + bytes((tier + 1,))
@@ -211,8 +218,12 @@ def _take(turn: Turn, ident: bytes, host: HostRow, tier: int, most: int) -> list
         if not taken:
             host.lows[tier] = slot[9:]  # all before it are gone, so the next look starts here
         ruling = rules.decide(target_of(row.url))
-        if ruling.allowed:
+        if host.address_refused:
+            _refuse(turn, UrlKey(key), row, host, tier)
+            denied += 1
+        elif ruling.allowed:
             taken.append((_page_task(UrlKey(key), row), slot))
+            turn.out(key)
         else:
             _deny(turn, UrlKey(key), row, host, tier, f"line {ruling.line}: {ruling.rule}")
             denied += 1
@@ -233,6 +244,19 @@ def _page_task(key: UrlKey, row: UrlRow) -> Task:
         last_modified=row.last_modified,
         digest=row.digest,
     )
+
+
+def _refuse(turn: Turn, key: UrlKey, row: UrlRow, host: HostRow, tier: int) -> None:
+    """The host is at an address that must not be dialled: what a request would come to, without a request."""
+    turn.dequeue(row)
+    row.state = UrlState.REFUSED
+    row.reason, row.rule = FailureKind.ADDRESS_REFUSED, host.address_refused
+    turn.put_url(key, row)
+    host.queued[tier] -= 1
+    turn.tally.tiers[tier] -= 1
+    turn.tally.refusals[row.reason] = turn.tally.refusals.get(row.reason, 0) + 1
+    turn.count(UrlState.QUEUED, -1)
+    turn.count(UrlState.REFUSED, 1)
 
 
 def _deny(turn: Turn, key: UrlKey, row: UrlRow, host: HostRow, tier: int, rule: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skitter.frontier.rocks.book import Turn
-from skitter.frontier.rocks.rows import REJUDGE, UrlRow, micros
+from skitter.frontier.rocks.rows import REJUDGE, HostRow, UrlRow, micros
 from skitter.model import Host, UrlKey, UrlState
 from skitter.urls.canonical import host_id, host_of, target_of
 
@@ -98,3 +98,10 @@ def revive(turn: Turn, key: UrlKey) -> int:
     host.not_before = 0.0
     _back(turn, key, row, UrlState.DEAD_LETTER)
     return 1
+
+
+def forgive_certificate(host: HostRow) -> None:
+    """The operator says not to mind the host's certificate: if that was what kept us away, it is over."""
+    if host.last_failure.startswith("tls_"):
+        host.failures = 0
+        host.not_before = 0.0

@@ -69,7 +69,9 @@ class Gap(msgspec.Struct, array_like=True, frozen=True):
 class HostRow(msgspec.Struct, array_like=True):
     """A host. Counts in `queued` exclude what is leased. It may be asked again `delay` after `last_start` and
     not before `not_before` (backoff, Retry-After). `ready_at`/`ready_tiers` say what the ready index holds for
-    it now; `lows` where each lane's first live entry can be at the earliest (tombstones before)."""
+    it now; `lows` where each lane's first live entry can be at the earliest (tombstones before).
+    `address_refused` is why its robots.txt could not be asked for; it holds until `robots_until`, and no longer
+    than the process, whose next one may allow more."""
 
     host: str
     queued: list[int] = msgspec.field(default_factory=lambda: [0, 0, 0, 0])
@@ -100,6 +102,8 @@ class HostRow(msgspec.Struct, array_like=True):
     last_sent: float = 0.0
     last_ended: float = 0.0
     tightest: Gap | None = None
+    address_refused: str = ""
+    refused_at: float = 0.0
 
 
 class UrlRow(msgspec.Struct, array_like=True):

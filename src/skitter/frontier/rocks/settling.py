@@ -39,6 +39,7 @@ from skitter.model import (
     TaskKind,
     UrlState,
     VerdictKind,
+    Via,
 )
 from skitter.schedule.politeness import recovered, smoothed, throttled
 from skitter.schedule.retry import RULES, attempts_allowed, wait_after
@@ -168,12 +169,17 @@ class Settling:
                 raise TypeError("a page task cannot be settled with a robots answer")
         turn.put_url(outcome.key, row)
         turn.count(UrlState(row.state), 1)
-        added, known, refused = self._admit(turn, links)
+        added, known, refused = self._admit(turn, outcome.key[:8], links)
         return Settlement(settled, UrlState(row.state), added, known, refused)
 
-    def _admit(self, turn: Turn, links: tuple[Discovered, ...]) -> tuple[int, int, int]:
+    def _admit(self, turn: Turn, ident: bytes, links: tuple[Discovered, ...]) -> tuple[int, int, int]:
         added = known = refused = 0
+        recent = turn.book.recent
         for link in links:
+            # nine of ten links of a page: 0.3 us here, 1.5 through admission
+            if link.via is Via.LINK and link.key.startswith(ident) and recent.get(link.key) is not None:
+                known += 1
+                continue
             kind = self._admission.admit(turn, link).kind
             if kind is VerdictKind.KNOWN:
                 known += 1
@@ -221,7 +227,7 @@ class Settling:
                 turn.tally.refusals[result.kind] = turn.tally.refusals.get(result.kind, 0) + 1
             return
         row.state = UrlState.FAILED
-        wait = max(wait_after(row.attempts, self._retry.backoff), _asked_wait(result))
+        wait = max(wait_after(result.kind, row.attempts, self._retry.backoff), _asked_wait(result))
         row.due = outcome.ended_at + wait
         turn.put("due", micros(row.due) + outcome.key, b"")
         turn.book.due_low = min(turn.book.due_low, micros(row.due) + outcome.key)
@@ -265,7 +271,7 @@ class Settling:
 
     def _back_off(self, host: HostRow, result: Failed, ended_at: float) -> None:
         host.failures += 1
-        wait = wait_after(host.failures, self._retry.backoff)
+        wait = wait_after(result.kind, host.failures, self._retry.backoff)
         if host.failures >= self._retry.quarantine_after:
             wait = self._retry.quarantine
         if result.kind is FailureKind.THROTTLED:
@@ -317,11 +323,19 @@ class Settling:
                 concerned.robots_elsewhere = True
                 errand = Errand(behalf=concerned.host, url=result.target.url, hops=hops + 1)
                 turn.send_errand(errand, result.target.host)
+            case Failed(kind=FailureKind.ADDRESS_REFUSED) if concerned is host:
+                # No wait would help its pages either: they are refused in turn, without a request.
+                self._blame(turn, host, result, outcome.ended_at)
+                host.address_refused = result.detail or "not a public address"
+                host.refused_at = turn.now
+                host.robots_until = turn.now + self._robots_ttl
             case Failed():
                 # RFC 9309 2.3.1.4: unreachable means disallowed, so whatever failed, the host has to wait
                 self._blame(turn, host, result, outcome.ended_at)
                 if concerned is not host or not RULES[result.kind].blames_host:
                     self._back_off(concerned, result, outcome.ended_at)
+                if concerned is not host:
+                    concerned.last_failure = f"its robots.txt is at {host.host}: {host.last_failure}"
             case _:
                 raise TypeError(f"a robots task cannot be settled with {type(result).__name__}")
 
@@ -329,6 +343,7 @@ class Settling:
         ident, _ = turn.host(Host(host.host))
         before = turn.book.store.get("robots", ident) or b""
         rules = turn.book.learn_rules(ident, body)
+        host.address_refused = ""
         host.robots_status = status
         host.robots_at = turn.now
         host.robots_until = turn.now + self._robots_ttl

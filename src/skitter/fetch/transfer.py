@@ -1,0 +1,239 @@
+"""One transfer under libcurl: what it has received so far, the limits while bytes arrive, and its times.
+
+Under `fetch/curl.py`, which starts it and draws the conclusion. A transfer never grows beyond the limits of
+`FetchSettings` and never outlasts them, whatever the server sends or keeps back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import certifi
+import pycurl
+
+from skitter.fetch.tls import Tls, agreed_in
+from skitter.model import FailureKind
+from skitter.settings import FetchSettings
+
+_READ_BUFFER = 256 * 1024
+_SENDING_GRACE = 10_000  # microseconds
+
+Headers = tuple[tuple[str, str], ...]
+Judge = Callable[[int, Headers, bytes], str]
+"""Status, headers and the first bytes of a body, as they came: why the rest is not wanted, or nothing."""
+_JUDGED_BY = 1445  # bytes, MIME Sniffing 5.2
+
+
+class Transfer:
+    """What one request has received so far; its callbacks enforce the limits while bytes arrive.
+
+    `stopped` is why we ended a transfer ourselves: None, a failure kind, or `truncated`.
+    """
+
+    def __init__(self, settings: FetchSettings, user_agent: str) -> None:
+        self._settings = settings
+        self._patience = settings.connect_timeout
+        self._verifies = settings.verify_tls
+        self._listens = False
+        self.curl = pycurl.Curl()
+        self._configure(self.curl, user_agent)
+
+    def _configure(self, curl: pycurl.Curl, user_agent: str) -> None:
+        limits = self._settings
+        versions = pycurl.CURL_HTTP_VERSION_2TLS if limits.http2 else pycurl.CURL_HTTP_VERSION_1_1
+        curl.setopt(pycurl.NOSIGNAL, 1)
+        curl.setopt(pycurl.HTTP_VERSION, versions)
+        curl.setopt(pycurl.FOLLOWLOCATION, 0)
+        curl.setopt(pycurl.PROXY, "")
+        curl.setopt(pycurl.PATH_AS_IS, 1)
+        curl.setopt(pycurl.HTTP_CONTENT_DECODING, 0)
+        curl.setopt(pycurl.USERAGENT, user_agent)
+        curl.setopt(pycurl.BUFFERSIZE, _READ_BUFFER)
+        curl.setopt(pycurl.CONNECTTIMEOUT_MS, int(limits.connect_timeout * 1000))
+        curl.setopt(pycurl.TIMEOUT_MS, int(limits.total_timeout * 1000))
+        curl.setopt(pycurl.CAINFO, limits.ca_file or certifi.where())
+        curl.setopt(pycurl.SSL_VERIFYPEER, int(limits.verify_tls))
+        curl.setopt(pycurl.SSL_VERIFYHOST, 2 if limits.verify_tls else 0)
+        curl.setopt(pycurl.HEADERFUNCTION, self.on_header)
+        curl.setopt(pycurl.WRITEFUNCTION, self.on_body)
+
+    def dial(self, url: str, headers: list[bytes], address: str, port: int, patience: float) -> None:
+        curl = self.curl
+        curl.setopt(pycurl.URL, url)
+        dialled = f"[{address}]" if ":" in address else address
+        curl.setopt(pycurl.CONNECT_TO, [f"::{dialled}:{port}"])
+        curl.setopt(pycurl.HTTPHEADER, headers)
+        if patience != self._patience:
+            self._patience = patience
+            curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, int(patience * 1000)))
+
+    def secure(self, *, verify: bool, listen: bool) -> None:
+        """For https. Each option costs 0.3 us to set, so only what changes is set."""
+        if verify != self._verifies:
+            self._verifies = verify
+            self.curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
+            self.curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
+        if listen != self._listens:
+            self._listen(listen)
+
+    def _listen(self, listen: bool) -> None:
+        self._listens = listen
+        self.curl.setopt(pycurl.VERBOSE, int(listen))
+        if listen:
+            self.curl.setopt(pycurl.DEBUGFUNCTION, self._on_debug)
+        else:
+            # or OpenSSL would go on to describe every record of the connection to libcurl: 5 us a request
+            self.curl.unsetopt(pycurl.DEBUGFUNCTION)
+
+    def begin(self, unwanted: Judge) -> None:
+        self._unwanted = unwanted
+        self.refusal = ""
+        self.lines: list[bytes] = []
+        self.head_bytes = 0
+        self.head_done = False
+        self.chunks: list[bytes] = []
+        self.size = 0
+        self.truncated = False
+        self.stopped: FailureKind | None = None
+        self._headers: Headers | None = None
+        self.tls: Tls | None = None
+
+    @property
+    def received(self) -> int:
+        return self.head_bytes + self.size
+
+    def on_header(self, line: bytes) -> int | None:
+        if self.head_done:
+            if not line.startswith(b"HTTP/") or self.size:
+                return None  # a trailer: not part of the head, and nothing we use
+            self.lines.clear()  # an interim 1xx answer came first
+            self._headers = None
+            self.head_done = False
+        self.lines.append(line)
+        self.head_bytes += len(line)
+        limits = self._settings
+        if self.head_bytes > limits.max_header_bytes or len(self.lines) > limits.max_header_count + 2:
+            self.stopped = FailureKind.HEADERS_TOO_LARGE
+            return -1
+        if line in (b"\r\n", b"\n"):
+            self.head_done = True
+        return None
+
+    def on_body(self, chunk: bytes) -> int | None:
+        if self.size < _JUDGED_BY and self._is_unwanted(chunk):
+            self.stopped = FailureKind.TYPE_UNWANTED
+            return -1
+        room = self._settings.max_body - self.size
+        if len(chunk) > room:
+            self.chunks.append(chunk[:room])
+            self.size += room
+            self.truncated = True
+            return -1
+        self.chunks.append(chunk)
+        self.size += len(chunk)
+        return None
+
+    def _on_debug(self, kind: int, text: bytes) -> None:
+        if kind == pycurl.INFOTYPE_TEXT and self.tls is None:
+            self.tls = agreed_in(text)
+
+    def http_version(self) -> str:
+        """As the status line says: `1.0`, `1.1`, `2`; libcurl writes one for HTTP/2, which has none itself."""
+        line = self.lines[0]
+        return "1.1" if line.startswith(b"HTTP/1.1 ") else line.partition(b" ")[0][5:].decode("latin-1")
+
+    def _is_unwanted(self, chunk: bytes) -> bool:
+        start = b"".join((*self.chunks, chunk)) if self.chunks else chunk
+        self.refusal = self._unwanted(self._status(), self.headers(), start)
+        return bool(self.refusal)
+
+    def _status(self) -> int:
+        # libcurl may not be asked from inside its own callbacks
+        words = self.lines[0].split(None, 2) if self.lines else []
+        return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
+
+    def headers(self) -> Headers:
+        """Names in lower case; asked for twice a page, so kept once the head is whole."""
+        if self._headers is None or not self.head_done:
+            pairs = (line.decode("latin-1").partition(":") for line in self.lines[1:])
+            self._headers = tuple(
+                (name.strip().lower(), value.strip()) for name, colon, value in pairs if colon
+            )
+        return self._headers
+
+
+class Watch:
+    """Gives up a transfer that waits too long for its first byte or stalls after it.
+
+    libcurl's own stall limit counts the wait for the first byte as well, and the longer patience that a slow
+    page deserves could not be given.
+    """
+
+    def __init__(
+        self, transfer: Transfer, future: asyncio.Future[pycurl.Curl], settings: FetchSettings
+    ) -> None:
+        self._transfer = transfer
+        self._future = future
+        self._settings = settings
+        self._loop = asyncio.get_running_loop()
+        self._begun = self._loop.time()
+        self._seen = 0
+        self._wait(min(settings.stall_timeout, settings.first_byte_timeout))
+
+    def end(self) -> None:
+        self._timer.cancel()
+
+    def _wait(self, seconds: float) -> None:
+        self._timer = self._loop.call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        received, limits = self._transfer.received, self._settings
+        if not received:
+            left = self._until_first_byte()
+            if left <= 0:
+                self._give_up(FailureKind.FIRST_BYTE_TIMEOUT)
+            else:
+                self._wait(min(left, limits.stall_timeout))
+        elif self._seen and received - self._seen < limits.stall_rate * limits.stall_timeout:
+            self._give_up(FailureKind.STALLED)
+        else:
+            self._seen = received
+            self._wait(limits.stall_timeout)
+
+    def _until_first_byte(self) -> float:
+        """Counted from the request; while there is no connection yet, from the latest that there may be one."""
+        limits = self._settings
+        connected = self._transfer.curl.getinfo(pycurl.PRETRANSFER_TIME_T) / 1e6 or limits.connect_timeout
+        return self._begun + connected + limits.first_byte_timeout - self._loop.time()
+
+    def _give_up(self, kind: FailureKind) -> None:
+        if not self._future.done():
+            # libcurl (8.23, driven by events) leaves a transfer hanging whose HTTP/2 session it has given up
+            broken = self._transfer.curl.errstr().startswith("nghttp2 ")
+            self._transfer.stopped = FailureKind.PROTOCOL if broken else kind
+            self._future.cancel()
+
+
+def since_sent(curl: pycurl.Curl) -> tuple[float, float, float]:
+    """Seconds from the request's last byte to the end, rather too few than too many, because the host's next
+    request is spaced from there; and the times (ms) of the first byte and of the whole.
+
+    Counted back from the end, which we see late if at all. libcurl looks at its clock just before it sends and
+    may lose the processor in between (on a loaded machine over 1 ms in 1 of 10,000 requests), hence the grace;
+    but the first byte of the answer proves that the request had arrived.
+    """
+    sent = curl.getinfo(pycurl.POSTTRANSFER_TIME_T)
+    proven = curl.getinfo(pycurl.STARTTRANSFER_TIME_T)
+    total = curl.getinfo(pycurl.TOTAL_TIME_T)
+    latest = min(sent + _SENDING_GRACE, proven) if sent and proven else proven or sent
+    since = max(0.0, (total - latest) / 1e6) if latest else 0.0
+    return since, proven / 1000, total / 1000
+
+
+def connecting(curl: pycurl.Curl, secure: bool) -> tuple[float, float]:
+    """Milliseconds until a new connection stood, and of TLS after that."""
+    connected = curl.getinfo(pycurl.CONNECT_TIME_T)
+    if not secure:
+        return connected / 1000, 0.0
+    return connected / 1000, max(0, curl.getinfo(pycurl.APPCONNECT_TIME_T) - connected) / 1000
