@@ -16,6 +16,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyarrow.parquet import ParquetFile
+
+from skitter.archive.parts import TABLES
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.rows import Tally, decode_fetch, decode_host, decode_tally, decode_url, seconds
 from skitter.frontier.rocks.store import Store
@@ -135,11 +138,37 @@ def archive_faults(archive: Path, found: list[Record]) -> list[str]:
     ]
     if segments:
         faults += _index_faults(archive, found)
+        faults += _table_faults(archive, found)
     return faults
 
 
 def _is_debris(path: Path) -> bool:
-    return not path.name.endswith((".warc.gz", ".cdxj"))
+    return not path.name.endswith((".warc.gz", ".cdxj")) and path.name not in TABLES
+
+
+def _table_faults(archive: Path, found: list[Record]) -> Iterator[str]:
+    """Each record has one row in `pages`; `links` and `text` tell of nothing else, and of nothing twice."""
+    there = {(record.segment, record.offset): record.url for record in found}
+    pages = _rows(archive, "pages", ["url", "fetch_time", "warc_filename", "warc_record_offset"])
+    places = Counter((row["warc_filename"], row["warc_record_offset"]) for row in pages)
+    yield from (f"pages: {count} rows for {place}" for place, count in places.items() if count > 1)
+    yield from (f"pages: no row for {there[place]} at {place}" for place in there.keys() - places.keys())
+    for row in pages:
+        if there.get((row["warc_filename"], row["warc_record_offset"])) != row["url"]:
+            yield f"pages: a row for {row['url']} where no record of it is"
+    fetches = {(row["url"], row["fetch_time"]) for row in pages}
+    for table in ("links", "text"):
+        told = Counter(
+            (row["url"], row["fetch_time"]) for row in _rows(archive, table, ["url", "fetch_time"])
+        )
+        for fetch, count in told.items():
+            if count > 1 or fetch not in fetches:
+                yield f"{table}: {count} rows for {fetch}, {'' if fetch in fetches else 'not '}in pages"
+
+
+def _rows(archive: Path, table: str, columns: list[str]) -> list[dict[str, Any]]:
+    parts = sorted((archive / table).glob("*"))
+    return [row for part in parts for row in ParquetFile(part).read(columns).to_pylist()]
 
 
 def _index_faults(archive: Path, found: list[Record]) -> Iterator[str]:

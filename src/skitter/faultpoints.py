@@ -27,7 +27,11 @@ class Point(StrEnum):
     AFTER_SETTLE = "after_settle"
     """The frontier has settled, the archive was not told."""
     AFTER_ACKNOWLEDGE = "after_acknowledge"
-    """The archive knows what is committed, and may have finished a segment."""
+    """The archive knows what is committed."""
+    BETWEEN_PARTS = "between_parts"
+    """One table has a part that another has yet to get."""
+    BEFORE_FINISH = "before_finish"
+    """A segment is whole, committed and synced, and has no final name."""
 
 
 def _planned() -> tuple[str, int]:

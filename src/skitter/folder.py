@@ -3,7 +3,7 @@
 crawl.toml   the settings in force, written when the crawl is made and when they change
 crawl.lock   held by the process that works here; names it
 frontier/    the frontier's store
-archive/     WARC segments and their indexes
+archive/     WARC segments, their indexes, and the tables pages, links, text
 skitter.log  what happened, one JSON object a line
 """
 

@@ -131,7 +131,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     etag: str = ""
     last_modified: str = ""
     digest: bytes = b""
-    """Of the body that the validators are for; a 304 is archived as pointing at it."""
+    """Of the body that the validators speak of: a 304 is archived as a revisit of its copy."""
     behalf: Host | None = None
 
 
@@ -170,11 +170,12 @@ class Copy(msgspec.Struct, frozen=True):
 
 
 class SegmentMark(msgspec.Struct, frozen=True):
-    """How much of a segment is committed: bytes of the WARC file and of its index journal."""
+    """How much of a segment is committed: bytes of the WARC file and of its journals of index lines and rows."""
 
     segment: str
     length: int
     index_length: int
+    rows_length: int = 0
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):

@@ -48,6 +48,7 @@ class Metric(StrEnum):
     LINKS = "skitter_links_found_total"
     ADDED = "skitter_urls_added_total"
     ARCHIVED_BYTES = "skitter_archived_bytes_total"
+    PARTS = "skitter_table_parts_total"
     REUSED = "skitter_connections_reused_total"
     DNS_HITS = "skitter_dns_cache_hits_total"
     DNS_LOOKUPS = "skitter_dns_lookups_total"
@@ -79,6 +80,7 @@ METRICS: dict[Metric, Described] = {
     Metric.LINKS: Described(_COUNTER, "links", "Links found on pages, each page's own duplicates removed."),
     Metric.ADDED: Described(_COUNTER, "URLs", "URLs that were new and were queued."),
     Metric.ARCHIVED_BYTES: Described(_COUNTER, "bytes", "Written to the archive, compressed."),
+    Metric.PARTS: Described(_COUNTER, "parts", "Times that rows became Parquet while the crawl ran."),
     Metric.REUSED: Described(_COUNTER, "requests", "Requests over a connection that was already open."),
     Metric.DNS_HITS: Described(_COUNTER, "lookups", "Host names answered from the DNS cache."),
     Metric.DNS_LOOKUPS: Described(_COUNTER, "lookups", "Host names asked of a DNS server."),
@@ -98,6 +100,8 @@ class Event(StrEnum):
     CRAWL_STARTED = "crawl_started"
     CRAWL_RESUMED = "crawl_resumed"
     CRAWL_DRAINING = "crawl_draining"
+    CRAWL_PAUSED = "crawl_paused"
+    CRAWL_GOES_ON = "crawl_goes_on"
     CRAWL_ENDED = "crawl_ended"
     FETCH_FAILED = "fetch_failed"
     PAGE_UNREAD = "page_unread"
@@ -112,6 +116,8 @@ EVENTS: dict[Event, str] = {
     Event.CRAWL_STARTED: "A new crawl begins: folder, seeds, version.",
     Event.CRAWL_RESUMED: "An earlier crawl goes on: folder, what it had.",
     Event.CRAWL_DRAINING: "No new requests; those in flight are being finished, and why.",
+    Event.CRAWL_PAUSED: "There is no room on the disk: why, bytes needed and free.",
+    Event.CRAWL_GOES_ON: "There is room again.",
     Event.CRAWL_ENDED: "The crawl ended: how, and its figures.",
     Event.FETCH_FAILED: "A request had no usable answer: URL, kind, detail, attempt.",
     Event.PAGE_UNREAD: "A page is archived but could not be read (to its end), as a broken PDF: URL key, reason.",
@@ -149,6 +155,7 @@ class Phase(StrEnum):
     CRAWLING = "crawling"
     DRAINING = "draining"
     WAITING = "waiting"
+    PAUSED = "paused"
     DONE = "done"
 
 

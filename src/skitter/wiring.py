@@ -63,7 +63,9 @@ async def open_frontier(
 
 
 @asynccontextmanager
-async def open_crawl(folder: CrawlFolder, settings: Settings) -> AsyncIterator[Crawl]:
+async def open_crawl(
+    folder: CrawlFolder, settings: Settings, telemetry: Telemetry | None = None
+) -> AsyncIterator[Crawl]:
     """The folder's lock must be held. What an interrupted run left over is cut off the archive here."""
     clock = SystemClock()
     async with contextlib.AsyncExitStack() as closing:
@@ -76,7 +78,7 @@ async def open_crawl(folder: CrawlFolder, settings: Settings) -> AsyncIterator[C
         archive = Archive.open(
             folder.archive, settings.archive, clock, await frontier.marks(), _about(settings)
         )
-        closing.callback(archive.close)
+        closing.push_async_callback(_close_archive, archive, frontier)
         resolver = Resolver(settings.fetch, clock)
         closing.push_async_callback(resolver.close)
         guard = AddressGuard(
@@ -84,7 +86,7 @@ async def open_crawl(folder: CrawlFolder, settings: Settings) -> AsyncIterator[C
         )
         fetcher = Fetcher(settings.fetch, settings.identity, resolver, guard, clock)
         closing.push_async_callback(fetcher.close)
-        telemetry = Telemetry(clock.now(), settings.crawl.max_pages)
+        telemetry = telemetry or Telemetry(clock.now(), settings.crawl.max_pages)
         report = Report(telemetry, log)
         pdfs = PdfReader(settings.fetch)
         closing.push_async_callback(pdfs.close)
@@ -100,6 +102,16 @@ async def open_crawl(folder: CrawlFolder, settings: Settings) -> AsyncIterator[C
             telemetry=telemetry,
             log=log,
         )
+
+
+async def _close_archive(archive: Archive, frontier: Frontier) -> None:
+    """A segment is given its final name only for commits that survive a power loss."""
+    durable = False
+    try:
+        await frontier.sync()
+        durable = True
+    finally:
+        archive.close(durable=durable)
 
 
 async def _set_policies(frontier: Frontier, name: str, policy: HostPolicy) -> None:

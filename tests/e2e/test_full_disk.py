@@ -1,19 +1,23 @@
-"""A disk that is full or cannot be written: the crawl stops with one line, and goes on when there is room."""
+"""A disk that is full: the crawl pauses, says so, and goes on when there is room. One that cannot be written: it
+stops with one line."""
 
 from __future__ import annotations
 
+import shutil
+import signal
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from bench._records import archive_faults, records
 from warcio.archiveiterator import ArchiveIterator
 
 from skitter.testing.audit import compare, violations
 from skitter.testing.plan import WebPlan
 from skitter.testing.web import SyntheticWeb
-from tests.e2e.command import complaint, read_json, said, skitter
+from tests.e2e.command import ENVIRON, command, complaint, read_json, said, skitter
 
 DELAY = 0.01
 Remount = Callable[[str], None]
@@ -56,28 +60,101 @@ def archived(folder: Path) -> Counter[str]:
     return found
 
 
-@pytest.mark.parametrize("size", ["300k", "500k", "800k"])
-def test_a_full_disk_loses_nothing(disk: tuple[Path, Remount], size: str) -> None:
+class Paused:
+    """A crawl in a process of its own, of which every line is read as it is said."""
+
+    def __init__(self, web: SyntheticWeb, into: Path, min_free: int) -> None:
+        environ = {**ENVIRON, "SKITTER_ARCHIVE_MIN_FREE": str(min_free)}
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            command(*crawl(web, into)), stdout=subprocess.DEVNULL, stderr=pipe, env=environ, text=True
+        )
+        self.said: list[str] = []
+
+    def says(self, words: str) -> str:
+        """Waits for it; the end of the process ends the wait too."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.said.append(line)
+            if words in line:
+                return line
+        raise AssertionError(f"never said {words!r}: {self.said}")
+
+    def ends(self) -> int:
+        _, rest = self.process.communicate(timeout=60)
+        self.said.append(rest)
+        assert "Traceback" not in "".join(self.said)
+        return self.process.returncode
+
+
+@pytest.mark.parametrize(("size", "min_free"), [("300k", 0), ("900k", 0), ("20m", 21_000_000)])
+def test_a_full_disk_pauses_the_crawl_until_there_is_room(
+    disk: tuple[Path, Remount], size: str, min_free: int
+) -> None:
     place, remount = disk
     remount(f"size={size}")
     plan = WebPlan.plain(hosts=20, pages=10)
     with SyntheticWeb(plan) as web:
-        for _ in range(2):
-            line = complaint(skitter(*crawl(web, place / "c")), 1)
-            assert "no room left" in line or "free space" in line
-        remount("size=100m")
-        said(skitter(*crawl(web, place / "c")))
+        paused = Paused(web, place / "c", min_free)
+        line = paused.says("paused: ")
+        assert str(place / "c") in line
+        remount("size=200m")
+        paused.says("there is room again")
+        assert paused.ends() == 0
         web.stop()
         requests = web.requests()
     assert not compare(requests, plan, 1, spare=2)
     assert violations(requests, lambda host: DELAY) == []
     assert archived(place / "c" / "archive") == dict.fromkeys(plan.expected(), 1)
+    assert archive_faults(place / "c" / "archive", records(place / "c" / "archive")) == []
     assert read_json("stats", place / "c")["pages"] == 200
+
+
+def test_a_full_disk_of_the_frontier_alone_pauses_the_crawl_too(
+    disk: tuple[Path, Remount], tmp_path: Path
+) -> None:
+    """Its store has to be closed and opened anew, in the same process."""
+    place, remount = disk
+    remount("size=200m")
+    plan = WebPlan.plain(hosts=20, pages=10)
+    folder = tmp_path / "c"
+    with SyntheticWeb(plan) as web:
+        said(skitter(*crawl(web, folder), "--max-pages", 3))
+        shutil.move(folder / "frontier", place / "frontier")
+        (folder / "frontier").symlink_to(place / "frontier")
+        used = shutil.disk_usage(place).used
+        remount(f"size={(used >> 10) + 100}k")
+        (folder / "crawl.toml").write_text((folder / "crawl.toml").read_text().replace("max_pages = 3", ""))
+        paused = Paused(web, folder, 0)
+        assert "frontier" in paused.says("paused: ")
+        remount("size=200m")
+        paused.says("there is room again")
+        assert paused.ends() == 0
+        web.stop()
+    assert archived(folder / "archive") == dict.fromkeys(plan.expected(), 1)
+    assert archive_faults(folder / "archive", records(folder / "archive")) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_paused_crawl_can_be_stopped_and_loses_nothing(disk: tuple[Path, Remount], number: int) -> None:
+    place, remount = disk
+    remount("size=500k")
+    plan = WebPlan.plain(hosts=20, pages=10)
+    with SyntheticWeb(plan) as web:
+        paused = Paused(web, place / "c", 0)
+        paused.says("paused: ")
+        paused.process.send_signal(number)
+        assert paused.ends() == (130 if number == signal.SIGINT else -number)
+        remount("size=200m")
+        said(skitter(*crawl(web, place / "c")))
+        web.stop()
+    assert archived(place / "c" / "archive") == dict.fromkeys(plan.expected(), 1)
+    assert archive_faults(place / "c" / "archive", records(place / "c" / "archive")) == []
 
 
 def test_a_folder_that_cannot_be_written_is_said_to_be(disk: tuple[Path, Remount]) -> None:
     place, remount = disk
-    remount("size=20m")
+    remount("size=200m")
     with SyntheticWeb(WebPlan.plain(hosts=2, pages=2)) as web:
         said(skitter(*crawl(web, place / "c")))
         before = read_json("stats", place / "c")

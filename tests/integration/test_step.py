@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
 from pathlib import Path
 
+import msgspec
 import pytest
 import uvloop
 from hypothesis import given
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from skitter.folder import CrawlFolder
 from skitter.model import (
+    Discovered,
     Exchange,
     Failed,
     FailureKind,
@@ -27,11 +30,12 @@ from skitter.model import (
     Token,
     Via,
 )
-from skitter.settings import FetchSettings, Settings
+from skitter.settings import FetchSettings, PolitenessSettings, Settings
 from skitter.urls.canonical import host_of, key_of
 from skitter.wiring import open_crawl
 from skitter.worker.pdf import PdfReader
 from skitter.worker.step import Step, retry_after
+from tests.exchanges import finished_records
 from tests.pdfs import pdf
 from tests.raw_server import page, sends, serving
 
@@ -167,6 +171,49 @@ def test_server_errors_are_failures_that_are_archived(
 
 def test_not_modified_is_its_own_outcome(tmp_path: Path) -> None:
     assert isinstance(result(tmp_path, b"HTTP/1.1 304 Not Modified\r\n\r\n"), NotModified)
+
+
+def test_not_modified_is_archived_as_a_revisit_of_the_copy_that_still_holds(tmp_path: Path) -> None:
+    answers = iter((page(b"", status=b"404 No"), page(b"a page"), b"HTTP/1.1 304 Not Modified\r\n\r\n"))
+    settings = msgspec.structs.replace(SETTINGS, politeness=PolitenessSettings(delay=0, slow_factor=0))
+
+    def answer(connection: socket.socket, raw: bytes) -> bool:
+        connection.sendall(next(answers))
+        return True
+
+    async def main(url: str) -> None:
+        folder = CrawlFolder(tmp_path / "crawl")
+        folder.lock()
+        async with open_crawl(folder, settings) as crawl:
+            step = Step(
+                crawl.fetcher, crawl.archive, crawl.frontier, crawl.clock, settings, PdfReader(settings.fetch)
+            )
+            seed = Discovered(url=url, key=key_of(url), host=host_of(url), depth=0, via=Via.SEED)
+            await crawl.frontier.admit([seed])
+
+            async def settled(lease: HostLease, task: Task) -> Outcome:
+                outcome, _ = await step.run(lease, task)
+                await crawl.frontier.settle([outcome], crawl.archive.marks())
+                crawl.archive.committed()
+                step.committed()
+                return outcome
+
+            (robots,) = await crawl.frontier.lease("w", 1, 60)
+            await settled(robots, robots.tasks[0])
+            (lease,) = await crawl.frontier.lease("w", 1, 60)
+            first = (await settled(lease, lease.tasks[0])).result
+            assert isinstance(first, Fetched)
+            await settled(lease, msgspec.structs.replace(lease.tasks[0], digest=first.digest))
+        folder.unlock()
+
+    with serving(answer) as server, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main(f"{server.url}/p"))
+    found = [read for read in finished_records(tmp_path / "crawl" / "archive") if read.kind != "request"]
+    (revisit,) = [read for read in found if read.kind == "revisit"]
+    first = next(r for r in found if r.fields.get("WARC-Record-ID") == revisit.fields["WARC-Refers-To"])
+    assert first.payload == b"a page"
+    assert revisit.status == "304"
+    assert revisit.fields["WARC-Profile"].endswith("/server-not-modified")
 
 
 def test_an_unwanted_type_is_a_failure_without_a_record(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """The archive of a crawl: exchanges in, WARC segments and their index out, each record exactly once.
 
 The last station before settle. `append` writes, `marks` says what to commit, the frontier commits the marks
-together with the pages, `committed` acknowledges; whatever falls between is cut off by the next `open`. One
-archive per folder, used from one thread. Never fetches, parses or decides what is worth keeping.
+together with the pages, `committed` acknowledges, `synced` says that the commits are on the disk; whatever falls
+between is cut off by the next `open`. One archive per folder, used from one thread. Never fetches, parses or
+decides what is worth keeping.
 """
 
 from __future__ import annotations
@@ -15,33 +16,36 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
-import msgspec
-
 from skitter.archive import warc
-from skitter.archive.cdxj import index_line, write_merged
-from skitter.archive.segments import INDEX, WARC, Segment, fault, next_serial, recover, sync_folder
+from skitter.archive.background import Background
+from skitter.archive.cdxj import write_merged
+from skitter.archive.parts import TABLES
+from skitter.archive.records import Archived, Records, Stored
+from skitter.archive.recovery import next_serial, recover
+from skitter.archive.rows import NOTHING_SAID, Said
+from skitter.archive.segments import INDEX, WARC, Segment, fault, sync_folder
 from skitter.clock import Clock
 from skitter.errors import FolderInUse, SettingsError
 from skitter.faultpoints import Point, reach
-from skitter.model import Copy, Exchange, RecordAt, SegmentMark
+from skitter.model import Copy, Exchange, SegmentMark
 from skitter.settings import ArchiveSettings
 
+__all__ = ["Archive", "Archived"]
+
 MERGED_INDEX = "index.cdxj"
+# A merge takes 1 s per 100 MB; above this (about two million pages) every stop of a crawl would take longer than
+# anyone waits, and readers take the segments' own indexes.
+_MERGED_AT_MOST = 500_000_000
 _PREFIX = re.compile(r"[\w.-]{1,100}", re.ASCII)
 
 
-class Archived(msgspec.Struct, frozen=True):
-    """Where an exchange went: its response or revisit record, and that record's id for a later `Copy`."""
-
-    record: RecordAt
-    record_id: str
-
-
 class Archive:
-    """At most one segment is current; full ones wait until their last records are committed.
+    """At most one segment is current; full ones wait until their last records are committed, those commits are on
+    the disk, and the background has written their parts and given them their names.
 
     `marks` and `committed` alternate: `committed` acknowledges what the last `marks` returned, also when
-    more was appended in between.
+    more was appended in between. A segment is finished only on synced commits: so a finished one of which the
+    frontier knows nothing, even after a power loss, is of an earlier frontier.
     """
 
     def __init__(
@@ -54,17 +58,24 @@ class Archive:
         current: Segment | None,
         serial: int,
     ) -> None:
-        self._folder = folder
+        self.folder = folder
         self._settings = settings
         self._clock = clock
         self._about = dict(about)
         self._lock = lock
         self._current = current
+        if current is not None:
+            current.part_at = clock.now()
         self._serial = serial
         self._full: list[Segment] = []
         self._offered: dict[str, SegmentMark] = {}
         self._ids = warc.record_ids()
+        self._records = Records(settings, self._ids)
         self._begun_since_sync = False
+        self._background = Background()
+        self.parts_written = 0
+        self._durable: set[str] = set()
+        self._being_synced: set[str] = set()
 
     @classmethod
     def open(
@@ -84,12 +95,13 @@ class Archive:
             raise SettingsError(
                 f"archive.prefix must be letters, digits, '.', '_' or '-': {settings.prefix!r}"
             )
+        _check_tables(settings.tables)
         known = tuple(marks)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lock = _locked(folder)
             try:
-                current = recover(folder, known, settings.segment_size)
+                current = recover(folder, known, settings.segment_size, settings.tables)
                 return cls(folder, settings, clock, about, lock, current, next_serial(folder, known))
             except BaseException:
                 os.close(lock)
@@ -98,22 +110,36 @@ class Archive:
             raise fault(folder, error) from error
 
     def append(
-        self, exchange: Exchange, *, digest: bytes, media_type: str, original: Copy | None = None
+        self,
+        exchange: Exchange,
+        *,
+        digest: bytes,
+        media_type: str,
+        original: Copy | None = None,
+        said: Said = NOTHING_SAID,
     ) -> Archived:
         """Store one exchange; with `original`, as a revisit that points at that copy instead of a body.
 
-        `original.fetched_at` is the `sent_at` of the exchange that was stored then. 36 KB of HTML take 155 us:
-        60 to compress, 25 to digest the block, 16 to write, 16 for the request record, 11 for the index line.
+        `original.fetched_at` is the `sent_at` of the exchange that was stored then. `said` goes into the metadata
+        record and the tables. What it costs: bench/archive.py.
         """
         try:
             segment = self._writable()
-            members, at, line, record_id = self._records(segment, exchange, digest, media_type, original)
+            stored = Stored(
+                exchange=exchange,
+                said=said,
+                sent_at=exchange.sent_at or self._clock.now(),
+                digest=digest,
+                media_type=media_type,
+                original=original,
+            )
+            members, line, row, archived = self._records.of(stored, segment)
             reach(Point.BEFORE_APPEND)
-            segment.append(members, line)
+            segment.append(members, line, row)
             reach(Point.AFTER_APPEND)
         except OSError as error:
-            raise fault(self._folder, error) from error
-        return Archived(at, record_id)
+            raise fault(self.folder, error) from error
+        return archived
 
     def marks(self) -> tuple[SegmentMark, ...]:
         """What to commit with the pages: the lengths of every segment that grew since the last commit."""
@@ -122,14 +148,17 @@ class Archive:
         return tuple(self._offered.values())
 
     def committed(self) -> None:
-        """The last `marks` are committed; segments that are full and wholly committed get their names."""
+        """The last `marks` are committed."""
         for segment in self._segments():
             segment.committed = self._offered.get(segment.name, segment.committed)
         self._offered = {}
-        try:
-            self._finish_full()
-        except OSError as error:
-            raise fault(self._folder, error) from error
+        self._go_on()
+
+    def synced(self) -> None:
+        """What was committed when `sync_later` was last called is on the disk, in the frontier too."""
+        self._durable |= self._being_synced
+        self._being_synced = set()
+        self._go_on()
 
     def sync(self) -> None:
         """Force all to the disk. Call it before the frontier syncs: a mark must not outlive its bytes."""
@@ -140,67 +169,59 @@ class Archive:
         try:
             descriptors = [os.dup(fd) for segment in self._segments() for fd in segment.descriptors()]
         except OSError as error:
-            raise fault(self._folder, error) from error
+            raise fault(self.folder, error) from error
         begun, self._begun_since_sync = self._begun_since_sync, False
-        return partial(_sync_all, descriptors, self._folder, begun)
+        self._being_synced = {segment.name for segment in self._full if segment.is_committed}
+        return partial(_sync_all, descriptors, self.folder, begun)
 
-    def close(self) -> None:
+    @property
+    def free(self) -> int:
+        """Bytes that can still be written to the archive's disk."""
+        try:
+            disk = os.statvfs(self.folder)
+        except OSError as error:
+            raise fault(self.folder, error) from error
+        return disk.f_bavail * disk.f_frsize
+
+    def rest(self) -> None:
+        """Until the background has nothing left that can be done now."""
+        try:
+            while self._background.is_busy:
+                self._background.wait()
+                self._start_next()
+        except OSError as error:
+            raise fault(self.folder, error) from error
+
+    def close(self, *, durable: bool = True) -> None:
         """Finish what was committed, cut off what was not, merge the index.
 
-        Segments whose last marks were neither committed nor known not to be stay open for the next `open`.
+        Segments whose last marks were neither committed nor known not to be stay open for the next `open`;
+        without `durable`, when the frontier could not be synced, all of them do.
         """
         if self._lock < 0:
             return
         try:
-            for segment in self._segments():
-                if segment.name not in self._offered:
-                    segment.settle()
-            self._write_index()
+            self._background.wait()
+            if durable:
+                self._settle()
         except OSError as error:
-            raise fault(self._folder, error) from error
+            raise fault(self.folder, error) from error
         finally:
+            self._background.close()
             for segment in self._segments():
                 segment.release()
             self._full, self._current = [], None
             os.close(self._lock)
             self._lock = -1
 
+    def _settle(self) -> None:
+        for segment in self._segments():
+            if segment.name not in self._offered:
+                segment.settle()
+        self._write_index()
+
     def _segments(self) -> tuple[Segment, ...]:
         return (*self._full, self._current) if self._current is not None else tuple(self._full)
-
-    def _records(
-        self, segment: Segment, exchange: Exchange, digest: bytes, media_type: str, original: Copy | None
-    ) -> tuple[bytes, RecordAt, bytes, str]:
-        level = self._settings.compression
-        date = warc.warc_date(exchange.sent_at or self._clock.now())
-        uri = warc.target_uri(exchange.url)
-        common = warc.common_fields(exchange, uri, segment.info_id)
-        request_id, record_id = next(self._ids) if exchange.request else "", next(self._ids)
-        request = warc.request_record(exchange, request_id, date, common, level) if request_id else b""
-        # The digest of a 304's absent body would say that the page is empty.
-        payload = "" if exchange.status == 304 and original is not None else warc.digest_field(digest)
-        detected = warc.media_type_of(media_type)
-        fields = warc.response_fields(exchange, common, payload, detected, request_id)
-        if original is None:
-            mime = warc.media_type_of(exchange.header("content-type")) or "unk"
-            record = warc.response_record(exchange, record_id, date, fields, level)
-        else:
-            mime, detected = "warc/revisit", ""
-            fields += warc.revisit_fields(original, exchange.status)
-            record = warc.revisit_record(exchange, record_id, date, fields, level)
-        at = RecordAt(segment.name, segment.length + len(request), len(record))
-        line = index_line(
-            uri=uri,
-            date=date,
-            mime=mime,
-            detected=detected,
-            status=exchange.status,
-            digest=payload,
-            offset=at.offset,
-            length=at.length,
-            segment=segment.name,
-        )
-        return request + record, at, line, record_id
 
     def _writable(self) -> Segment:
         current = self._current
@@ -218,25 +239,60 @@ class Archive:
         name = f"{self._settings.prefix}-{stamp}-{self._serial:05d}{WARC}"
         info_id = next(self._ids)
         info = warc.warcinfo(info_id, warc.warc_date(now), name, self._about, self._settings.compression)
-        segment = Segment.create(self._folder, name, info_id, info)
+        segment = Segment.create(self.folder, name, info_id, info, self._settings.tables)
+        segment.part_at = now
         self._serial += 1
         self._begun_since_sync = True
         return segment
 
-    def _finish_full(self) -> None:
-        while self._full and self._full[0].is_committed:
-            self._full[0].finish()
-            self._full.pop(0)
+    def _go_on(self) -> None:
+        """The next work for the background, when it has none."""
+        try:
+            self._background.poll()
+            if not self._background.is_busy:
+                self._start_next()
+        except OSError as error:
+            raise fault(self.folder, error) from error
+
+    def _start_next(self) -> None:
         current = self._current
         if current is not None and current.is_committed and current.length >= self._settings.segment_size:
-            current.finish()
+            self._full.append(current)
             self._current = None
+        for segment in self._full:
+            if segment.name in self._durable:
+                self._background.start(segment.finish, partial(self._finished, segment))
+                return
+        now = self._clock.now()
+        for segment in self._segments():
+            if segment.is_part_due(now):
+                segment.rows_since_part, segment.part_at = 0, now
+                self._background.start(
+                    partial(segment.write_part, segment.committed.rows_length), self._part_written
+                )
+                return
+
+    def _finished(self, segment: Segment) -> None:
+        self._full.remove(segment)
+        self._durable.discard(segment.name)
+
+    def _part_written(self) -> None:
+        self.parts_written += 1
 
     def _write_index(self) -> None:
-        indexes = [path for path in self._folder.glob(f"*{INDEX}") if path.name != MERGED_INDEX]
-        if indexes:
-            write_merged(sorted(indexes), self._folder / MERGED_INDEX)
-            sync_folder(self._folder)
+        """Unless it is there already: each segment's lines are in it as they are in the segment's own."""
+        merged = self.folder / MERGED_INDEX
+        indexes = [path for path in self.folder.glob(f"*{INDEX}") if path.name != MERGED_INDEX]
+        size = sum(path.stat().st_size for path in indexes)
+        if size > _MERGED_AT_MOST:
+            merged.unlink(missing_ok=True)
+        elif indexes and not (merged.exists() and merged.stat().st_size == size and self._is_newest(merged)):
+            write_merged(sorted(indexes), merged)
+            sync_folder(self.folder)
+
+    def _is_newest(self, merged: Path) -> bool:
+        written = merged.stat().st_mtime_ns
+        return all(path.stat().st_mtime_ns <= written for path in self.folder.glob(f"*{INDEX}"))
 
 
 def _sync_all(descriptors: list[int], folder: Path, begun: bool) -> None:
@@ -250,6 +306,13 @@ def _sync_all(descriptors: list[int], folder: Path, begun: bool) -> None:
     finally:
         for fd in descriptors:
             os.close(fd)
+
+
+def _check_tables(tables: tuple[str, ...]) -> None:
+    if not set(tables) <= set(TABLES) or (tables and "pages" not in tables):
+        raise SettingsError(
+            f"archive.tables takes {', '.join(TABLES)}, and the last two only together with pages: {tables!r}"
+        )
 
 
 def _locked(folder: Path) -> int:

@@ -10,10 +10,11 @@ import signal
 from collections.abc import Sequence
 
 from skitter import __version__
-from skitter.clock import SystemClock
+from skitter.clock import Clock, SystemClock
 from skitter.console.display import Display
+from skitter.console.pause import wait_for_room
 from skitter.console.summary import Summary
-from skitter.errors import SkitterError, UsageError
+from skitter.errors import DiskFull, SkitterError, UsageError
 from skitter.fetch.resolver import Resolver
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Stats
@@ -21,7 +22,7 @@ from skitter.model import Discovered, VerdictKind
 from skitter.seeds import hosts_named, require_contact
 from skitter.settings import Settings
 from skitter.settings.load import Loaded, dump_toml
-from skitter.telemetry import Ended, Event, FrontierFigures, Metric, Phase, Snapshot
+from skitter.telemetry import Ended, Event, FrontierFigures, Metric, Phase, Snapshot, Telemetry
 from skitter.wiring import Crawl, open_crawl, raise_descriptor_limit
 
 EXIT_CODES = {
@@ -70,17 +71,74 @@ def _check(settings: Settings) -> None:
 async def _crawl(
     folder: CrawlFolder, settings: Settings, seeds: Sequence[Discovered], display: Display, resumed: bool
 ) -> tuple[Ended, Snapshot]:
-    try:
-        async with open_crawl(folder, settings) as crawl:
-            event = Event.CRAWL_RESUMED if resumed else Event.CRAWL_STARTED
-            crawl.log.write(event, folder=str(folder.path), seeds=len(seeds), version=__version__)
-            await _admit(crawl, seeds, display)
-            ended = await _run(crawl, display)
+    """From open to close, again and again as long as the disk fills up."""
+    run = _Run(folder, settings, SystemClock(), display, list(seeds), resumed)
+    while True:
+        try:
+            return await run.to_its_end()
+        except Exception as error:
+            fault = _first_fault(error)
+            if not isinstance(fault, DiskFull):
+                raise fault from error
+            why = str(fault)
+            # Its traceback holds all that was opened, also what could not be closed properly.
+            del fault
+        if not await run.pause(why):
+            return Ended.INTERRUPTED, run.shown(Phase.DONE)
+
+
+class _Run:
+    """What outlives a pause: the figures so far, and the seeds that were not admitted yet."""
+
+    def __init__(
+        self,
+        folder: CrawlFolder,
+        settings: Settings,
+        clock: Clock,
+        display: Display,
+        seeds: list[Discovered],
+        resumed: bool,
+    ) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._clock = clock
+        self._display = display
+        self._seeds = seeds
+        self._resumed = resumed
+        self._telemetry = Telemetry(clock.now(), settings.crawl.max_pages)
+        self._figures = FrontierFigures()
+
+    async def to_its_end(self) -> tuple[Ended, Snapshot]:
+        async with open_crawl(self._folder, self._settings, self._telemetry) as crawl:
+            event = Event.CRAWL_RESUMED if self._resumed else Event.CRAWL_STARTED
+            self._resumed = True
+            path = str(self._folder.path)
+            crawl.log.write(event, folder=path, seeds=len(self._seeds), version=__version__)
+            try:
+                await _admit(crawl, self._seeds, self._display)
+                self._seeds = []
+                ended = await _run(crawl, self._display)
+            finally:
+                with contextlib.suppress(SkitterError):
+                    self._figures = figures(await crawl.frontier.stats())
             last = await snapshot(crawl, Phase.DONE)
             crawl.log.write(Event.CRAWL_ENDED, how=ended, pages=last.pages, requests=last.requests)
             return ended, last
-    except Exception as error:
-        raise _first_fault(error) from error
+
+    async def pause(self, why: str) -> bool:
+        return await wait_for_room(
+            (self._folder.path, self._folder.frontier, self._folder.archive),
+            self._settings.archive.min_free,
+            why,
+            self._display,
+            lambda: self.shown(Phase.PAUSED),
+            self._clock,
+            self._folder.log,
+        )
+
+    def shown(self, phase: Phase) -> Snapshot:
+        self._telemetry.gauge(Metric.IN_FLIGHT, 0)
+        return self._telemetry.snapshot(self._clock.now(), self._figures, phase)
 
 
 def _first_fault(error: BaseException) -> BaseException:
@@ -123,7 +181,7 @@ async def _run(crawl: Crawl, display: Display) -> Ended:
 
 def _on_interrupt(crawl: Crawl, running: asyncio.Task[Ended], display: Display) -> None:
     def interrupted(name: str) -> None:
-        if crawl.loop.draining:
+        if crawl.loop.draining and not crawl.loop.is_short_of_room:
             display.note(f"{name} again: stopping at once; what was in flight will be fetched again")
             running.cancel()
             return
@@ -158,6 +216,7 @@ async def snapshot(crawl: Crawl, phase: Phase) -> Snapshot:
     telemetry.gauge(Metric.DNS_FAILURES, crawl.resolver.failures)
     telemetry.gauge(Metric.DNS_MS, round(crawl.resolver.seconds * 1000))
     telemetry.gauge(Metric.LOG_DROPPED, crawl.log.dropped)
+    telemetry.gauge(Metric.PARTS, crawl.archive.parts_written)
     return telemetry.snapshot(crawl.clock.now(), figures(await crawl.frontier.stats()), phase)
 
 

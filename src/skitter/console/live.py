@@ -27,6 +27,7 @@ MOST_ERRORS = 8
 HINTS = {
     Phase.CRAWLING: "Ctrl-C: finish the requests in flight, then stop. Nothing is lost.",
     Phase.WAITING: "Ctrl-C: stop now and resume later. Nothing is lost.",
+    Phase.PAUSED: "Make room on the disk and it goes on. Ctrl-C: stop now and resume later. Nothing is lost.",
     Phase.DRAINING: "Ctrl-C again: stop at once.",
 }
 

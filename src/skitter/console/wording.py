@@ -109,6 +109,8 @@ def headline(now: Snapshot) -> str:
             return f"waiting for the next host, ready in {span(now.next_at - now.at)}"
         case Phase.WAITING:
             return "waiting for the next host"
+        case Phase.PAUSED:
+            return "paused: no room left on the disk"
         case Phase.DONE:
             return "done"
     return "crawling"

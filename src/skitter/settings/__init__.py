@@ -196,6 +196,19 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         Annotated[int, Meta(ge=0, le=3)], Doc(description="ISA-L level, 0 (fastest) to 3 (smallest).")
     ] = 1
     prefix: Annotated[str, Doc(description="How WARC file names begin.")] = "skitter"
+    tables: Annotated[
+        tuple[str, ...],
+        Doc(description="Parquet tables that are kept beside the WARC files: pages, links, text."),
+    ] = ("pages", "links", "text")
+    metadata: Annotated[
+        bool,
+        Doc(
+            description="Write a WARC metadata record per response: timing, and outlinks unless tables has links."
+        ),
+    ] = True
+    min_free: Annotated[
+        Count, Doc(description="Bytes of free disk below which the crawl pauses until there is more.")
+    ] = 100_000_000
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -50,6 +50,18 @@ class LinkReader:
             found[target] = Discovered(url=target, key=key, host=host, depth=depth + 1, parent=page)
         return tuple(found.values())
 
+    def targets(self, base: str, links: Iterable[Link]) -> tuple[tuple[str, Link], ...]:
+        """Every link with what it resolves to, each target once, whether or not it may be followed."""
+        known = self._of_folder(_folder(base))
+        found: dict[str, Link] = {}
+        for link in links:
+            resolved = known.get(link.href, _UNSEEN)
+            if resolved is _UNSEEN:
+                resolved = self._learn(known, base, link.href)
+            if resolved is not None and resolved[0] not in found:
+                found[resolved[0]] = link
+        return tuple(found.items())
+
     def _of_folder(self, folder: str) -> dict[str, Resolved | None]:
         if self._size >= _GENERATION:
             self._old, self._young, self._size = self._young, {}, 0

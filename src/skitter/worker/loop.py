@@ -19,6 +19,7 @@ from functools import partial
 
 from skitter.archive.store import Archive
 from skitter.clock import Clock
+from skitter.errors import DiskFull
 from skitter.faultpoints import Point, reach
 from skitter.frontier.base import Frontier
 from skitter.model import Failed, Host, HostLease, Outcome, Task, Token
@@ -85,6 +86,7 @@ class Loop:
         self._syncing: asyncio.Task[None] | None = None
         self._synced_at = clock.now()
         self.draining = False
+        self.is_short_of_room = False
 
     async def run(self) -> Ended:
         """Until nothing is left to do, the limit is reached, or `drain` was called."""
@@ -100,12 +102,17 @@ class Loop:
                 self._sync_in_background(now)
                 ended = await self._lease_more()
                 if ended is not None:
+                    self._complain_of_room()
                     return ended
                 await self._pause()
         finally:
             await self._stop()
 
     def drain(self) -> None:
+        self.is_short_of_room = False
+        self._wind_down()
+
+    def _wind_down(self) -> None:
         self.draining = True
         for woken in tuple(self._sleepers):
             _set(woken)
@@ -133,7 +140,21 @@ class Loop:
         if expired := await self._frontier.reap(now):
             self._report.expired(expired)
         self._report.holding(len(self._leases))
+        self._look_for_room()
         return moved
+
+    def _look_for_room(self) -> None:
+        """Stop while there is still room for what is in flight: a store that met a full disk has to be closed."""
+        if not self.draining and self._archive.free < self._settings.archive.min_free:
+            self.is_short_of_room = True
+            self._wind_down()
+
+    def _complain_of_room(self) -> None:
+        if self.is_short_of_room:
+            raise DiskFull(
+                f"only {self._archive.free:,} bytes are free on the disk of {self._archive.folder}, and "
+                f"archive.min_free is {self._settings.archive.min_free:,}: make room"
+            )
 
     def _sync_in_background(self, now: float) -> None:
         """fsync takes tens of milliseconds; it must not hold up the hosts."""
@@ -148,6 +169,7 @@ class Loop:
         # The archive first: a mark must not outlive the bytes it promises.
         await asyncio.to_thread(self._archive.sync_later())
         await self._frontier.sync()
+        self._archive.synced()
 
     async def _settle(self) -> None:
         if self._fault is not None:

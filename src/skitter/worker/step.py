@@ -11,6 +11,9 @@ import zlib
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 
+from msgspec.structs import replace
+
+from skitter.archive.rows import Said
 from skitter.archive.store import Archive
 from skitter.clock import Clock
 from skitter.fetch.coding import Decoded, Undecodable, decode_body
@@ -27,7 +30,6 @@ from skitter.model import (
     HostLease,
     NotModified,
     Outcome,
-    RecordAt,
     Redirected,
     Result,
     RobotsRead,
@@ -67,6 +69,8 @@ class Step:
         self._settings = settings
         self._pdfs = pdfs
         self._links = LinkReader()
+        self._keeps_links = "links" in settings.archive.tables
+        self._tells_links = self._keeps_links or settings.archive.metadata
         # Bodies archived since the last commit: the frontier cannot know them yet.
         self._fresh_copies: dict[bytes, Copy] = {}
 
@@ -86,11 +90,14 @@ class Step:
             now = self._clock.now()
             return _outcome(lease, task, now, now, answer), None
         digest = sha256(answer.body).digest()
-        (known,) = await self._frontier.first_copies((_held(task, answer, digest),))
+        sought = _held(task, answer, digest)
+        (known,) = await self._frontier.first_copies((sought,)) if sought else (None,)
         pdf = await self._read_pdf(task, answer)
         # Nothing is awaited from here on: a record and its outcome are never separated by a commit.
-        record, copy = self._store(answer, digest, known)
-        result = self._read(task, answer, digest, record, copy, pdf)
+        page, unread = self._page(answer, pdf) if _is_document(task, answer) else (None, "")
+        result = self._read(task, answer, digest, page, unread)
+        said = self._said(task, result, page)
+        result = self._stored(result, answer, digest, known, said)
         return _outcome(lease, task, answer.sent_at, answer.ended_at, result, answer.address), answer
 
     def committed(self) -> None:
@@ -98,15 +105,43 @@ class Step:
 
     # -- archive
 
-    def _store(self, exchange: Exchange, digest: bytes, known: Copy | None) -> tuple[RecordAt, Copy | None]:
+    def _stored(
+        self, result: Result, exchange: Exchange, digest: bytes, known: Copy | None, said: Said
+    ) -> Result:
+        """The result, with where its exchange lies in the archive."""
         original = known or (self._fresh_copies.get(digest) if exchange.body else None)
         media_type = parse_content_type(exchange.header("content-type")).essence
-        archived = self._archive.append(exchange, digest=digest, media_type=media_type, original=original)
+        archived = self._archive.append(
+            exchange, digest=digest, media_type=media_type, original=original, said=said
+        )
         if original is not None or not exchange.body:
-            return archived.record, None
+            return replace(result, record=archived.record)
         copy = Copy(exchange.url, exchange.sent_at, archived.record_id)
         self._fresh_copies[digest] = copy
-        return archived.record, copy
+        if isinstance(result, Fetched | RobotsRead):
+            return replace(result, record=archived.record, copy=copy)
+        return replace(result, record=archived.record)
+
+    def _said(self, task: Task, result: Result, page: PageContent | None) -> Said:
+        """What the archive's tables and metadata records tell beside the exchange itself."""
+        said = Said(
+            kind=task.kind,
+            depth=task.depth,
+            redirect=result.location if isinstance(result, Redirected) else "",
+            failure=result.kind if isinstance(result, Failed) else "",
+        )
+        if page is None:
+            return said
+        return replace(
+            said,
+            media_type=page.media_type,
+            charset=page.charset.lower(),
+            language=page.language,
+            title=page.title,
+            directives=page.directives.text,
+            text=page.text,
+            links=self._links.targets(page.base, page.links) if self._tells_links else (),
+        )
 
     # -- what the answer means
 
@@ -115,13 +150,12 @@ class Step:
         task: Task,
         exchange: Exchange,
         digest: bytes,
-        record: RecordAt,
-        copy: Copy | None,
-        pdf: PdfReading | None,
+        page: PageContent | None,
+        unread: str,
     ) -> Result:
         status = exchange.status
         if status in _REDIRECTS and exchange.header("location"):
-            return self._redirected(task, exchange, record)
+            return self._redirected(task, exchange)
         if status in _THROTTLED:
             wait = retry_after(exchange.header("retry-after"), exchange.ended_at)
             return Failed(
@@ -130,7 +164,6 @@ class Step:
                 status=status,
                 retry_after=wait,
                 size=len(exchange.body),
-                record=record,
             )
         if status >= 500:
             return Failed(
@@ -138,15 +171,14 @@ class Step:
                 detail=f"status {status}",
                 status=status,
                 size=len(exchange.body),
-                record=record,
             )
         if status == 304 and (task.kind is TaskKind.PAGE or task.etag or task.last_modified):
-            return NotModified(record=record)
+            return NotModified()
         if task.kind is TaskKind.ROBOTS:
-            return self._robots_read(exchange, digest, record, copy)
-        return self._fetched(task, exchange, digest, record, copy, pdf)
+            return self._robots_read(exchange, digest)
+        return self._fetched(task, exchange, digest, page, unread)
 
-    def _redirected(self, task: Task, exchange: Exchange, record: RecordAt) -> Result:
+    def _redirected(self, task: Task, exchange: Exchange) -> Result:
         location = exchange.header("location")
         target = normalise(_escaped(location), exchange.url)
         if target is None:
@@ -155,7 +187,6 @@ class Step:
                 detail=location[:200],
                 status=exchange.status,
                 size=len(exchange.body),
-                record=record,
             )
         found = Discovered(
             url=target,
@@ -166,11 +197,9 @@ class Step:
             parent=task.key,
             hops=task.hops + 1,
         )
-        return Redirected(
-            status=exchange.status, location=target, target=found, size=len(exchange.body), record=record
-        )
+        return Redirected(status=exchange.status, location=target, target=found, size=len(exchange.body))
 
-    def _robots_read(self, exchange: Exchange, digest: bytes, record: RecordAt, copy: Copy | None) -> Result:
+    def _robots_read(self, exchange: Exchange, digest: bytes) -> Result:
         """RFC 9309 2.3.1: rules, or none where the host says there are none; anything else is no permission."""
         status, body = exchange.status, b""
         if not 200 <= status < 300 and not 400 <= status < 500:
@@ -178,7 +207,6 @@ class Step:
                 kind=FailureKind.PROTOCOL,
                 detail=f"robots.txt answered {status}",
                 status=status,
-                record=record,
             )
         if status < 300:
             coding = exchange.header("content-encoding")
@@ -186,15 +214,13 @@ class Step:
             decoded = decode_body(exchange.body, coding, limit=MAX_ROBOTS_BYTES + 1)
             reason = decoded.reason if isinstance(decoded, Undecodable) else _breaks_off(decoded)
             if isinstance(decoded, Undecodable) or reason:
-                return Failed(kind=FailureKind.BAD_CODING, detail=reason, status=status, record=record)
+                return Failed(kind=FailureKind.BAD_CODING, detail=reason, status=status)
             body = decoded.body
         return RobotsRead(
             status=status,
             body=body,
             digest=digest,
-            copy=copy,
             size=len(exchange.body),
-            record=record,
             etag=exchange.header("etag")[:500],
             last_modified=exchange.header("last-modified")[:100],
         )
@@ -204,11 +230,9 @@ class Step:
         task: Task,
         exchange: Exchange,
         digest: bytes,
-        record: RecordAt,
-        copy: Copy | None,
-        pdf: PdfReading | None,
+        page: PageContent | None,
+        unread: str,
     ) -> Result:
-        page, unread = self._page(exchange, pdf) if _is_document(task, exchange) else (None, "")
         links: tuple[Discovered, ...] = ()
         if page is not None and not page.directives.nofollow:
             links = self._links.discover(task.key, task.url, task.depth, page.base, page.links)
@@ -218,8 +242,6 @@ class Step:
             digest=digest,
             size=len(exchange.body),
             truncated=exchange.truncated,
-            record=record,
-            copy=copy,
             etag=exchange.header("etag")[:500],
             last_modified=exchange.header("last-modified")[:100],
             title=page.title if page else "",
@@ -241,7 +263,8 @@ class Step:
             robots_tags=tuple(value for name, value in exchange.headers if name == "x-robots-tag"),
             content_signal=_joined(exchange.headers, "content-signal"),
             product=self._settings.identity.product,
-            with_anchors=False,
+            with_text="text" in self._settings.archive.tables,
+            with_anchors=self._keeps_links,
         )
         return (page, "") if pdf is None else (with_pdf(page, pdf), pdf.reason)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from skitter import __version__
 from skitter.archive import warc
 from skitter.archive.cdxj import index_line
+from skitter.archive.surt import surt
 from skitter.collection.captures import segment_file
 from skitter.collection.collection import Collection, Page
 from skitter.collection.export.contents import READABLE
@@ -256,6 +257,7 @@ def _line(record: Record, at: RecordAt, offset: int, name: str) -> bytes:
     mime = "warc/revisit" if revisit else warc.media_type_of(record.header("content-type")) or "unk"
     detected = "" if revisit else warc.media_type_of(record.fields.get("warc-identified-payload-type", ""))
     return index_line(
+        key=surt(record.url),
         uri=record.url,
         date=record.date,
         mime=mime,

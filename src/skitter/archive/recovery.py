@@ -1,0 +1,149 @@
+"""What a kill or a power loss left of the archive's files, brought back to exactly what was committed.
+
+Runs once, when an archive is opened, before anything is written. The frontier's marks decide: growing files are
+cut back to them, what has no mark goes, a segment that was finished on commits that are lost grows again. Never
+removes a byte that was committed; where committed bytes are missing it says so and touches nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from skitter.archive.cdxj import TEMPORARY, write_journal
+from skitter.archive.parts import TABLES, discard_unfinished, parts_of, recover_parts
+from skitter.archive.rows import tables_told, whole_frames
+from skitter.archive.segments import BYTES_A_PART, INDEX, OPEN, ROWS, WARC, Segment, SegmentFiles
+from skitter.errors import ArchiveFailed
+from skitter.model import SegmentMark
+
+_SERIAL = re.compile(r"-\d{14}-(\d{5,})\.(?:warc\.gz|cdxj|rows)(?:\.open)?$")
+_RECORD_ID = re.compile(rb"\r\nWARC-Record-ID: <([^>\r\n]+)>")
+
+
+def recover(
+    folder: Path, marks: Iterable[SegmentMark], segment_size: int, tables: Sequence[str]
+) -> Segment | None:
+    """Bring the folder to exactly what was committed; returns the segment to continue, if one has room."""
+    for path in folder.glob(f"*{TEMPORARY}"):
+        path.unlink()
+    discard_unfinished(folder)
+    committed = {mark.segment: mark for mark in marks}
+    _take_names_back(folder, committed)
+    growing = sorted((path.name.removesuffix(OPEN) for path in folder.glob(f"*{WARC}{OPEN}")), key=_serial)
+    _refuse_missing(folder, committed, growing)
+    segments = [_resumed(folder, committed[name], tables) for name in growing if name in committed]
+    for name in growing:
+        if name not in committed:
+            SegmentFiles(folder, name).discard()
+    _remove_spent_journals(folder, committed)
+    continued = segments.pop() if segments and segments[-1].length < segment_size else None
+    for segment in segments:
+        segment.finish()
+    return continued
+
+
+def next_serial(folder: Path, marks: Iterable[SegmentMark]) -> int:
+    """One more than any segment that is here or was ever committed, also those moved away since."""
+    names = (*(path.name for path in folder.iterdir()), *(mark.segment for mark in marks))
+    return 1 + max((_serial(name) for name in names), default=-1)
+
+
+def _serial(name: str) -> int:
+    found = _SERIAL.search(name)
+    return int(found[1]) if found else -1
+
+
+def _take_names_back(folder: Path, committed: dict[str, SegmentMark]) -> None:
+    """A power loss may cost the frontier its last commits; a segment that was finished on them grows again.
+
+    One that is newer than all the frontier knows of goes. Where it knows of none, somebody has begun a new
+    frontier beside an old archive: nothing is touched."""
+    for name, mark in committed.items():
+        files = SegmentFiles(folder, name)
+        if files.finished.exists() and files.finished.stat().st_size > mark.length:
+            _take_rows_back(files, mark)
+            write_journal(files.index, mark.length, files.journal)
+            os.rename(files.finished, files.growing)
+    newest = max(map(_serial, committed), default=None)
+    for finished in folder.glob(f"*{WARC}"):
+        if newest is not None and _serial(finished.name) > newest:
+            os.rename(finished, SegmentFiles(folder, finished.name).growing)
+
+
+def _take_rows_back(files: SegmentFiles, mark: SegmentMark) -> None:
+    """The journal that the parts were made of is gone: a hole of its length stands for what they hold."""
+    from skitter.archive.tables import take_back  # pyarrow takes 0.3 s to import
+
+    take_back(files.folder, files.stem, mark.rows_length, mark.length)
+    with files.rows.open("wb") as rows:
+        rows.truncate(mark.rows_length)
+
+
+def _resumed(folder: Path, mark: SegmentMark, wanted: Sequence[str]) -> Segment:
+    files = SegmentFiles(folder, mark.segment)
+    _cut_back(files.growing, mark.length)
+    _cut_back(files.journal, mark.index_length)
+    _cut_back(files.rows, mark.rows_length)
+    tables = _tables_of(files, mark, wanted)
+    parts_end = recover_parts(folder, tables, files.stem, mark.rows_length)
+    # Left by a finish that was interrupted; the journal it was made from is still there.
+    files.index.unlink(missing_ok=True)
+    return Segment(folder, mark.segment, _info_id(files.growing), mark, tables, parts_end)
+
+
+def _tables_of(files: SegmentFiles, mark: SegmentMark, wanted: Sequence[str]) -> list[str]:
+    """Also those that only an earlier run wanted: its last rows are in no part yet."""
+    tables = {table for table in TABLES if table in wanted or parts_of(files.folder, table, files.stem)}
+    done = recover_parts(files.folder, tables, files.stem, mark.rows_length) if tables else 0
+    if mark.rows_length > done:
+        with files.rows.open("rb") as rows:
+            rows.seek(done)
+            waiting = rows.read(min(mark.rows_length - done, BYTES_A_PART))
+        tables |= tables_told(waiting[: whole_frames(waiting)])
+    return [table for table in TABLES if table in tables]
+
+
+def _cut_back(path: Path, length: int) -> None:
+    size = path.stat().st_size if path.exists() else 0
+    if size < length:
+        raise ArchiveFailed(
+            f"{path} lacks {length - size} of its {length} committed bytes (power loss?): put back a copy of "
+            f"the file that is at least as long, or begin a new crawl folder"
+        )
+    if size > length:
+        os.truncate(path, length)
+
+
+def _refuse_missing(folder: Path, committed: dict[str, SegmentMark], growing: list[str]) -> None:
+    # A finished segment may be moved elsewhere; its index then still says that it was finished.
+    present = set(os.listdir(folder)).union(growing)
+    for name, mark in committed.items():
+        if name not in present and name.removesuffix(WARC) + INDEX not in present:
+            raise ArchiveFailed(
+                f"{folder / name} is gone with its {mark.length} committed bytes: put the file back (and the "
+                f"{INDEX} file of that name), or begin a new crawl folder"
+            )
+
+
+def _remove_spent_journals(folder: Path, committed: dict[str, SegmentMark]) -> None:
+    for end in (INDEX, ROWS):
+        for journal in folder.glob(f"*{end}{OPEN}"):
+            name = journal.name.removesuffix(end + OPEN) + WARC
+            if name not in committed or not (folder / (name + OPEN)).exists():
+                journal.unlink()
+
+
+def _info_id(path: Path) -> str:
+    with path.open("rb") as warc:
+        start = warc.read(65_536)
+    try:
+        found = _RECORD_ID.search(zlib.decompressobj(31).decompress(start, 65_536))
+    except zlib.error:
+        found = None
+    if found is None:
+        raise ArchiveFailed(f"{path} does not begin with a warcinfo record: put back an undamaged copy of it")
+    return found[1].decode("ascii", "replace")
