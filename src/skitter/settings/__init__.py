@@ -119,6 +119,10 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     max_decoded: Annotated[
         AtLeastOne, Doc(description="Bytes a compressed body may inflate to; the rest is not read.")
     ] = 20_000_000
+    max_ratio: Annotated[
+        AtLeastOne,
+        Doc(description="How many times its size a compressed body may inflate to, once that is above 1 MB."),
+    ] = 250
     max_header_bytes: Annotated[AtLeastOne, Doc(description="Bytes of response headers at most.")] = 65_536
     max_header_count: Annotated[AtLeastOne, Doc(description="Response header lines at most.")] = 200
     max_redirects: Annotated[Count, Doc(description="Redirects in a row that are followed.")] = 5

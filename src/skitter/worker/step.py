@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
+from typing import NamedTuple
 
 from skitter.archive.store import Archive
 from skitter.clock import Clock
-from skitter.fetch.coding import Undecodable, decode_body
+from skitter.fetch.coding import Decoded, Undecodable, decode_body
 from skitter.fetch.curl import Fetcher
 from skitter.frontier.base import Frontier
 from skitter.model import (
@@ -43,6 +44,14 @@ from skitter.urls.links import LinkReader
 _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)
 _LONGEST_RETRY_AFTER = 7 * 86_400
+
+
+class _Reading(NamedTuple):
+    title: str = ""
+    directives: str = ""
+    links: tuple[Discovered, ...] = ()
+    truncated: bool = False
+    note: str = ""
 
 
 class Step:
@@ -167,33 +176,31 @@ class Step:
         self, task: Task, exchange: Exchange, digest: bytes, record: RecordAt, copy: Copy | None
     ) -> Result:
         content_type = ", ".join(value for name, value in exchange.headers if name == "content-type")
-        title, directives = "", ""
-        links: tuple[Discovered, ...] = ()
+        found = _Reading()
         if exchange.status == 200 and exchange.body:
-            title, directives, links = self._page(task, exchange, content_type)
+            found = self._page(task, exchange, content_type)
         return Fetched(
             status=exchange.status,
             content_type=content_type[:200],
             digest=digest,
             size=len(exchange.body),
-            truncated=exchange.truncated,
+            truncated=exchange.truncated or found.truncated,
             record=record,
             copy=copy,
             etag=exchange.header("etag")[:500],
             last_modified=exchange.header("last-modified")[:100],
-            title=title,
-            directives=directives,
-            links=links,
+            title=found.title,
+            directives=found.directives,
+            links=found.links,
+            note="cut at fetch.max_body" if exchange.truncated else found.note,
         )
 
-    def _page(
-        self, task: Task, exchange: Exchange, content_type: str
-    ) -> tuple[str, str, tuple[Discovered, ...]]:
-        decoded = decode_body(
-            exchange.body, exchange.header("content-encoding"), limit=self._settings.fetch.max_decoded
-        )
+    def _page(self, task: Task, exchange: Exchange, content_type: str) -> _Reading:
+        limits = self._settings.fetch
+        coding = ",".join(value for name, value in exchange.headers if name == "content-encoding")
+        decoded = decode_body(exchange.body, coding, limit=limits.max_decoded, max_ratio=limits.max_ratio)
         if isinstance(decoded, Undecodable):
-            return "", "", ()
+            return _Reading(note=f"not decoded: {decoded.reason}")
         page = read_page(
             decoded.body,
             url=exchange.url,
@@ -204,7 +211,15 @@ class Step:
         )
         links = () if page.directives.nofollow else page.links
         found = self._links.discover(task.key, task.url, task.depth, page.base, links)
-        return page.title, page.directives.text, found
+        return _Reading(page.title, page.directives.text, found, decoded.truncated, _note(decoded))
+
+
+def _note(decoded: Decoded) -> str:
+    if decoded.truncated:
+        return f"read to {len(decoded.body):,} bytes: inflates beyond fetch.max_decoded or fetch.max_ratio"
+    if decoded.mislabelled:
+        return "not coded, although its headers say so"
+    return "" if decoded.complete else "the coded body breaks off or is damaged"
 
 
 def _escaped(location: str) -> str:
