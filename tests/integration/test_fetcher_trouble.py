@@ -240,9 +240,9 @@ LOST, BROKEN = FailureKind.CONNECTION_LOST, FailureKind.PROTOCOL
         (b"HTTP/1.1 200 OK\r\nX: y\r\n", LOST),
         (b"HTTP/1.1 100 Continue\r\n\r\n", LOST),
         (b"HTTP/1.1 100 Continue\r\nX: y", LOST),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", LOST),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nab\r\n", LOST),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\nab\r\n", LOST),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", BROKEN),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nab\r\n", BROKEN),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\nab\r\n", BROKEN),
         (b"HTTP/1.1 200 OK\r\nX: \x00\r\nContent-Length: 1\r\n\r\nx", BROKEN),
     ],
 )

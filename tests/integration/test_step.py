@@ -37,7 +37,7 @@ SETTINGS = Settings(fetch=FetchSettings(allow_private=True, max_body=100_000))
 
 
 def run(
-    folder: Path, *responses: bytes, kind: TaskKind = PAGE, hops: int = 0
+    folder: Path, *responses: bytes, kind: TaskKind = PAGE, hops: int = 0, etag: str = ""
 ) -> list[tuple[Outcome, Exchange | None]]:
     """What becomes of one URL of a host for each response."""
 
@@ -55,7 +55,7 @@ def run(
         return found
 
     def task(url: str) -> Task:
-        return Task(kind=kind, key=key_of(url), url=url, depth=3, hops=hops)
+        return Task(kind=kind, key=key_of(url), url=url, depth=3, hops=hops, etag=etag)
 
     def lease(url: str) -> HostLease:
         return HostLease(
@@ -161,7 +161,21 @@ def test_server_errors_are_failures_that_are_archived(
 
 
 def test_not_modified_is_its_own_outcome(tmp_path: Path) -> None:
-    assert isinstance(result(tmp_path, b"HTTP/1.1 304 Not Modified\r\n\r\n"), NotModified)
+    ((outcome, _),) = run(tmp_path, b"HTTP/1.1 304 Not Modified\r\n\r\n", etag='"e"')
+    assert isinstance(outcome.result, NotModified)
+
+
+def test_not_modified_in_answer_to_no_condition_is_a_failure(tmp_path: Path) -> None:
+    found = result(tmp_path, b"HTTP/1.1 304 Not Modified\r\n\r\n")
+    assert isinstance(found, Failed)
+    assert (found.kind, found.status) == (FailureKind.PROTOCOL, 304)
+
+
+@pytest.mark.parametrize("location", [b"X: y", b"Location:", b"Location:  "])
+def test_a_redirect_without_a_target_is_a_failure(tmp_path: Path, location: bytes) -> None:
+    found = result(tmp_path, page(b"", location, status=b"301 Moved"))
+    assert isinstance(found, Failed)
+    assert (found.kind, found.detail) == (FailureKind.BAD_REDIRECT, "no Location")
 
 
 def test_an_unwanted_type_is_a_failure_without_a_record(tmp_path: Path) -> None:

@@ -50,6 +50,8 @@ _CODES: dict[int, FailureKind] = {
     pycurl.E_SSL_ENGINE_INITFAILED: _K.TLS,
     100: _K.HEADERS_TOO_LARGE,  # CURLE_TOO_LARGE, which pycurl does not name
 }
+# libcurl calls bad framing a failed read; only its words tell it from a connection that broke
+_BAD_READS = (("chunk", _K.PROTOCOL), ("Too large response headers", _K.HEADERS_TOO_LARGE))
 _TRY_NEXT_ADDRESS = (_K.CONNECT_REFUSED, _K.CONNECT_TIMEOUT)
 
 
@@ -93,6 +95,10 @@ class Transfer:
             return -1
         if line in (b"\r\n", b"\n"):
             self.head_done = True
+            if self.lines[0][8:12] == b" 101":
+                # we never ask for an upgrade; libcurl would wait for the answer behind it
+                self.stopped = FailureKind.PROTOCOL
+                return -1
         return None
 
     def on_body(self, chunk: bytes) -> int | None:
@@ -329,6 +335,9 @@ class Fetcher:
             # PRETRANSFER_TIME does not tell: libcurl sets it to the moment of the time-out as well
             sent = transfer.curl.getinfo(pycurl.REQUEST_SIZE)
             return FailureKind.TOTAL_TIMEOUT if sent else FailureKind.CONNECT_TIMEOUT
+        if code == pycurl.E_RECV_ERROR:
+            said = str(error.args[-1])
+            return next((kind for words, kind in _BAD_READS if words in said), _CODES[code])
         return _CODES.get(code, FailureKind.PROTOCOL)
 
     def _new_transfer(self) -> Transfer:

@@ -102,7 +102,7 @@ class Step:
         self, task: Task, exchange: Exchange, digest: bytes, record: RecordAt, copy: Copy | None
     ) -> Result:
         status = exchange.status
-        if status in _REDIRECTS and exchange.header("location"):
+        if status in _REDIRECTS:
             return self._redirected(task, exchange, record)
         if status in _THROTTLED:
             wait = retry_after(exchange.header("retry-after"), exchange.ended_at)
@@ -124,17 +124,20 @@ class Step:
             )
         if task.kind is TaskKind.ROBOTS:
             return self._robots_read(exchange, record)
+        if status == 304 and not (task.etag or task.last_modified):
+            # it would pass for a page that was seen before and never was
+            return Failed(kind=FailureKind.PROTOCOL, detail="304, unasked", status=status, record=record)
         if status == 304:
             return NotModified(record=record)
         return self._fetched(task, exchange, digest, record, copy)
 
     def _redirected(self, task: Task, exchange: Exchange, record: RecordAt) -> Result:
         location = exchange.header("location")
-        target = normalise(_escaped(location), exchange.url)
+        target = normalise(_escaped(location), exchange.url) if location else None
         if target is None:
             return Failed(
                 kind=FailureKind.BAD_REDIRECT,
-                detail=location[:200],
+                detail=location[:200] or "no Location",
                 status=exchange.status,
                 size=len(exchange.body),
                 record=record,
