@@ -36,7 +36,7 @@ LONGEST = 60.0
 
 
 def settings(web: HostileWeb) -> Settings:
-    """The limits' own values, but for patience: seconds instead of minutes; and what is without end ends sooner."""
+    """The limits' own values, but for patience: seconds instead of minutes, and a smaller body."""
     return Settings(
         crawl=CrawlSettings(linger=2.0),
         identity=IdentitySettings(contact="me@example.org"),

@@ -19,6 +19,7 @@ from skitter import __version__
 from skitter.clock import Clock
 from skitter.fetch.coding import ACCEPT_ENCODING
 from skitter.fetch.guard import AddressGuard
+from skitter.fetch.lull import Lull, Lulls
 from skitter.fetch.resolver import Answer, Resolver
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import FetchSettings, IdentitySettings
@@ -199,9 +200,15 @@ class Fetcher:
         self._clock = clock
         self.user_agent = user_agent(identity)
         self._multi = pycurl.AsyncCurlMulti()
-        self._multi.setopt(pycurl.M_MAXCONNECTS, max(_IDLE_CONNECTIONS, 2 * settings.concurrency))
+        self.lulls = Lulls(self._keep_connections)
+        self._keep_connections(0)
         self._free: list[Transfer] = []
         self.in_flight = 0
+
+    def _keep_connections(self, quiet: int) -> None:
+        """libcurl counts connections in use as kept ones: those that drip must not push out the warm ones."""
+        idle = max(_IDLE_CONNECTIONS, 2 * self._settings.concurrency)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, min(idle + quiet, self._settings.connections))
 
     async def close(self) -> None:
         await self._multi.aclose()
@@ -221,7 +228,8 @@ class Fetcher:
         if match is None:
             return Failed(kind=FailureKind.BAD_REDIRECT, detail="not a URL that can be dialled")
         scheme, name, port, target = match.groups()
-        answer = await self._resolver.resolve(name, int(port) if port else _DEFAULT_PORTS[scheme])
+        with Lull(self.lulls, lambda: 0):
+            answer = await self._resolver.resolve(name, int(port) if port else _DEFAULT_PORTS[scheme])
         if not isinstance(answer, Answer):
             return Failed(kind=answer.kind, detail=answer.detail)
         addresses, refusal = self._allowed(answer)
@@ -268,7 +276,8 @@ class Fetcher:
         self.in_flight += 1
         try:
             # When we are cancelled here the handle is still libcurl's: it is dropped, not reused.
-            error = await self._perform(transfer)
+            with Lull(self.lulls, lambda: transfer.received):
+                error = await self._perform(transfer)
         finally:
             self.in_flight -= 1
         ended_at = self._clock.now()

@@ -101,7 +101,14 @@ class RetrySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Limits on what one request may take."""
 
-    concurrency: Annotated[AtLeastOne, Doc(description="Requests in flight at most, over all hosts.")] = 256
+    concurrency: Annotated[
+        AtLeastOne,
+        Doc(description="Requests in flight at most, over all hosts, without those that hardly move."),
+    ] = 256
+    connections: Annotated[
+        AtLeastOne,
+        Doc(description="Requests in flight at most, with those that hardly move; each takes a descriptor."),
+    ] = 4096
     connect_timeout: Annotated[Positive, Doc(description="Seconds to connect, TLS included.")] = 10.0
     first_byte_timeout: Annotated[
         Positive, Doc(description="Seconds from the request until the response starts.")

@@ -26,6 +26,7 @@ from skitter.schedule.retry import RULES
 from skitter.settings import Settings
 from skitter.telemetry import Ended
 from skitter.worker.report import Report
+from skitter.worker.slots import Slots
 from skitter.worker.step import Step
 
 # Outcomes wait about this long for company; the price of a kill is a refetch of what waited.
@@ -73,7 +74,7 @@ class Loop:
         self._settings = settings
         self._report = report
         self._name = f"{socket.gethostname()}-{os.getpid()}"
-        self._slots = asyncio.Semaphore(settings.fetch.concurrency)
+        self._slots = Slots(settings.fetch.concurrency, settings.fetch.connections, step.quiet)
         self._leases: dict[Token, tuple[HostLease, float]] = {}
         self._serving: set[asyncio.Task[None]] = set()
         self._by_host: dict[Host, asyncio.Task[None]] = {}
@@ -98,6 +99,7 @@ class Loop:
                     next_chores = now + _HOUSEKEEPING
                     await self._chores(now)
                 self._sync_in_background(now)
+                self._slots.look()
                 ended = await self._lease_more()
                 if ended is not None:
                     return ended

@@ -81,6 +81,10 @@ class Step:
         result = self._read(task, answer, digest, record, copy)
         return _outcome(lease, task, answer.sent_at, answer.ended_at, result, answer.address), answer
 
+    def quiet(self) -> int:
+        """Requests under way that hardly move."""
+        return self._fetcher.lulls.quiet
+
     def committed(self) -> None:
         self._fresh_copies.clear()
 
