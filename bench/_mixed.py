@@ -1,5 +1,5 @@
-"""A crawl of good hosts with bad ones among them: two webs on loopback, one `skitter crawl`, and the good web's own
-log as the measure of what the good hosts got.
+"""A crawl of good hosts with bad ones among them: two webs on loopback, one `skitter crawl`, and the good web's
+own log as the measure of what the good hosts got.
 
 Used by the trials that ask what bad hosts cost the others. Never reads the crawl's own figures for a rate.
 """
