@@ -3,8 +3,8 @@
     python -m bench.hostile --hosts 2000 --hostile 500
 
 Every misbehaviour of `skitter.testing.hostile` takes its turn. The crawl is bound by politeness, not by the
-machine, so what the good hosts lose was taken from them. A table and one JSON object as the last line; exit code 1
-when a good page is missing or the good pages come more than a tenth slower.
+machine, so what the good hosts lose was taken from them. A table and one JSON object as the last line; exit
+code 1 when a good page is missing or the good pages come more than a tenth slower.
 """
 
 from __future__ import annotations

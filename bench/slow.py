@@ -3,8 +3,8 @@
     python -m bench.slow --slow 2000
 
 The same good hosts are crawled alone, and with the slow ones among them, in one process with its defaults. The
-slow ones must all be under way at once and all end by the stall limit, and the good ones keep four fifths of their
-pages a second. A table and one JSON object as the last line; exit code 1 otherwise.
+slow ones must all be under way at once and all end by the stall limit, and the good ones keep four fifths of
+their pages a second. A table and one JSON object as the last line; exit code 1 otherwise.
 """
 
 from __future__ import annotations

@@ -132,7 +132,8 @@ class _Drained(msgspec.Struct, frozen=True):
 def decode_body(
     body: bytes, content_encoding: str, *, limit: int, max_ratio: int = 250
 ) -> Decoded | Undecodable:
-    """`max_ratio` is of all layers together; of 12,000 real pages none came above 26 in any coding."""
+    """`max_ratio` is of all layers together; of 620 real pages tried none came above 26 in any coding. Of a coded
+    body that passes a limit the first megabyte is given."""
     names = [name for part in content_encoding.split(",") if (name := part.strip().lower())]
     names = [name for name in names if name != "identity"]
     if len(names) > _MOST_LAYERS:
@@ -151,7 +152,8 @@ def decode_body(
             result.truncated or undone.truncated,
             result.mislabelled or undone.mislabelled,
         )
-    return result
+    # A parser takes up to 48 bytes of memory for a byte of what bombs are made of: their beginning is enough.
+    return msgspec.structs.replace(result, body=result.body[:_ALWAYS_ALLOWED]) if result.truncated else result
 
 
 def _undo(name: str, body: bytes, room: int) -> Decoded | Undecodable:
@@ -204,7 +206,9 @@ def _retrace(decoder: _Decoder, body: bytes, start: int, fault: int, room: int) 
 
 
 def _drained(decoder: _Decoder, output: bytearray, room: int, used: int) -> _Drained:
-    return _Drained(bytes(output[:room]), finished=decoder.finished, full=len(output) > room, used=used)
+    full = len(output) > room
+    del output[room:]  # a slice would be another copy
+    return _Drained(bytes(output), finished=decoder.finished, full=full, used=used)
 
 
 def _pull(decoder: _Decoder, data: bytes, output: bytearray, room: int, step: int = _OUT_STEP) -> None:

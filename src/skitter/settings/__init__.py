@@ -124,8 +124,9 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         AtLeastOne, Doc(description="Bytes of a body that are kept; a longer one is truncated and marked.")
     ] = 10_000_000
     max_decoded: Annotated[
-        AtLeastOne, Doc(description="Bytes a compressed body may inflate to; the rest is not read.")
-    ] = 20_000_000
+        AtLeastOne,
+        Doc(description="Bytes of a page that are read; of a compressed one that is larger, 1 MB."),
+    ] = 10_000_000
     max_ratio: Annotated[
         AtLeastOne,
         Doc(description="How many times its size a compressed body may inflate to, once that is above 1 MB."),
