@@ -59,7 +59,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     pages: int
     delay: float
     attempts: int
-    linger: float = 1.0
 
 
 class Pass(msgspec.Struct, kw_only=True):
@@ -113,7 +112,7 @@ def _command(
     config, seeds = folder / "settings.toml", folder / "seeds.txt"
     config.write_text(
         _SETTINGS.format(
-            linger=plan.linger,
+            linger=plan.delay + 3,  # longer than a host rests, shorter than the wait for a retry
             delay=plan.delay,
             attempts=plan.attempts,
             resolve=json.dumps([web.resolve, *moved]),
