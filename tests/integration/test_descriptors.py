@@ -1,4 +1,4 @@
-"""Connections are descriptors: the limit is raised as far as it goes, and where that is not far, fewer are opened."""
+"""Connections are descriptors: the limit is raised as far as it goes; where that is not far, fewer are opened."""
 
 from __future__ import annotations
 

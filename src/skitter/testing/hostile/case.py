@@ -88,8 +88,9 @@ def endless() -> Ending:
     return fails("endless_redirect", 1, 599)
 
 
-def withheld() -> Ending:
-    return Ending(result="", state=QUEUED, requests=0, never=True)
+def withheld(kind: str) -> Ending:
+    """robots.txt fails in this way, so the page has to wait."""
+    return Ending(result="", state=QUEUED, detail=kind, requests=0, never=True)
 
 
 def says(*parts: bytes) -> Play:

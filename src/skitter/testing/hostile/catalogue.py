@@ -68,7 +68,7 @@ def _row(case: Case) -> str:
 def _ends_as(case: Case) -> str:
     ends = case.ends
     if ends.never:
-        return "not asked"
+        return f"not asked; robots.txt fails as `{ends.detail}`"
     if ends.result == "failed":
         return f"`{ends.detail}`" + (f", status {ends.status}" if ends.status else "")
     words = "redirect" if ends.result == "redirected" else "page"

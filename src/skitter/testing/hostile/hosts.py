@@ -73,37 +73,70 @@ ROBOTS = (
         "robots-stalls",
         "a robots.txt that never ends its answer",
         says_and_holds(head(b"Content-Length: 9")),
-        withheld(),
+        withheld("stalled"),
     ),
-    _robots("robots-silent", "a robots.txt that is never answered", says_and_holds(), withheld()),
     _robots(
-        "robots-500", "a robots.txt that fails for ever", says(whole(b"oops", status=b"500 Oops")), withheld()
+        "robots-silent",
+        "a robots.txt that is never answered",
+        says_and_holds(),
+        withheld("first_byte_timeout"),
     ),
-    _robots("robots-garbage", "a robots.txt that is not HTTP", says(b"\0\1\2" * 99), withheld()),
-    _robots("robots-closes", "a robots.txt that closes the connection", says(), withheld()),
+    _robots(
+        "robots-500",
+        "a robots.txt that fails for ever",
+        says(whole(b"oops", status=b"500 Oops")),
+        withheld("server_error"),
+    ),
+    _robots("robots-garbage", "a robots.txt that is not HTTP", says(b"\0\1\2" * 99), withheld("protocol")),
+    _robots("robots-closes", "a robots.txt that closes the connection", says(), withheld("connection_lost")),
 )
 
 # No connection comes to a play of theirs: their robots.txt cannot be had, so no page of them is ever asked for.
 UNREACHABLE = (
-    Case(name="refused", about="a port where nobody listens", port=REFUSED_PORT, ends=withheld()),
-    Case(name="full", about="a port that accepts no connection", port=FULL_PORT, ends=withheld()),
-    Case(name="tls-garbage", about="noise instead of a TLS handshake", scheme="https", ends=withheld()),
+    Case(
+        name="refused",
+        about="a port where nobody listens",
+        port=REFUSED_PORT,
+        ends=withheld("connect_refused"),
+    ),
+    Case(
+        name="full",
+        about="a port that accepts no connection",
+        port=FULL_PORT,
+        ends=withheld("connect_timeout"),
+    ),
+    Case(name="tls-garbage", about="noise instead of a TLS handshake", scheme="https", ends=withheld("tls")),
     Case(
         name="tls-silent",
         about="a TLS handshake that is never answered",
         scheme="https",
         port=SILENT_TLS_PORT,
-        ends=withheld(),
+        ends=withheld("connect_timeout"),
     ),
-    Case(name="no-name", about="a name that does not exist", port=DNS_PORT, ends=withheld()),
-    Case(name="dns-broken", about="name servers that answer with an error", port=DNS_PORT, ends=withheld()),
-    Case(name="dns-silent", about="name servers that do not answer", port=DNS_PORT, ends=withheld()),
-    Case(name="dns-inside", about="a public name with a loopback address", port=DNS_PORT, ends=withheld()),
+    Case(name="no-name", about="a name that does not exist", port=DNS_PORT, ends=withheld("dns_not_found")),
+    Case(
+        name="dns-broken",
+        about="name servers that answer with an error",
+        port=DNS_PORT,
+        ends=withheld("dns_failed"),
+    ),
+    Case(
+        name="dns-silent",
+        about="name servers that do not answer",
+        port=DNS_PORT,
+        ends=withheld("dns_timeout"),
+    ),
+    Case(
+        name="dns-inside",
+        about="a public name with a loopback address",
+        port=DNS_PORT,
+        ends=withheld("address_refused"),
+    ),
     Case(
         name="dns-metadata",
         about="a public name with a cloud's metadata address",
         port=DNS_PORT,
-        ends=withheld(),
+        ends=withheld("address_refused"),
     ),
 )
 
