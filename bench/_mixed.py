@@ -19,6 +19,7 @@ import msgspec
 from bench._crawls import run_with_usage, skitter_command
 from bench._records import Record, records
 from bench._report import progress
+from bench.mirror import machine_cpu
 from skitter.testing.audit import is_robots
 from skitter.testing.hostile.case import Case
 from skitter.testing.hostile.web import HostileWeb
@@ -44,6 +45,7 @@ slow_factor = 0.0
 
 [retry]
 attempts = {attempts}
+backoff = [600.0]
 
 [fetch]
 resolve = {resolve}
@@ -69,6 +71,8 @@ class Pass(msgspec.Struct, kw_only=True):
     pages: set[str]
     archived: set[str]
     cpu: float
+    elsewhere: float
+    """CPU seconds that the machine spent meanwhile on all but the crawl: on both webs and whatever else ran."""
     rss: int
     code: int
     in_flight: int
@@ -87,7 +91,9 @@ def crawl(plan: Plan, bad: Sequence[str], words: str) -> Pass:
         with SyntheticWeb(web_plan, log=folder / "requests.jsonl") as web:
             command = _command(plan, web, hostile, bad, folder)
             with (folder / "output").open("wb") as output, _watching(web, words):
+                before = machine_cpu()
                 usage = run_with_usage(command, output)
+                elsewhere = machine_cpu() - before - usage.cpu
             web.stop()
             good = [row for row in web.requests() if row.status == 200 and not row.aborted]
         archived = {record.url for record in records(folder / "crawl" / "archive") if _is_good_page(record)}
@@ -98,6 +104,7 @@ def crawl(plan: Plan, bad: Sequence[str], words: str) -> Pass:
             pages={f"http://{row.host}{row.path}" for row in pages},
             archived=archived,
             cpu=usage.cpu,
+            elsewhere=elsewhere,
             rss=usage.rss,
             code=usage.code,
             in_flight=_most_in_flight(folder / "output"),
@@ -112,7 +119,7 @@ def _command(
     config, seeds = folder / "settings.toml", folder / "seeds.txt"
     config.write_text(
         _SETTINGS.format(
-            linger=plan.delay + 3,  # longer than a host rests, shorter than the wait for a retry
+            linger=plan.delay + 3,  # longer than a host rests; no retry is waited for
             delay=plan.delay,
             attempts=plan.attempts,
             resolve=json.dumps([web.resolve, *moved]),

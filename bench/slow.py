@@ -28,6 +28,7 @@ def figures(done: Pass) -> dict[str, float]:
         "good_pages_per_second": round(done.rate, 1),
         "seconds": round(done.seconds, 1),
         "cpu_seconds": round(done.cpu, 1),
+        "cpu_seconds_elsewhere": round(done.elsewhere, 1),
         "rss_mb": round(done.rss / 1e6, 1),
         "most_in_flight": done.in_flight,
         "stalled": done.stats["failures"].get("stalled", 0),
