@@ -21,7 +21,8 @@ class Quiet:
 def run(use: Callable[[Slots, Quiet], Awaitable[None]], moving: int = 2, most: int = 5) -> None:
     async def main() -> None:
         quiet = Quiet()
-        await use(Slots(moving, most, quiet), quiet)
+        async with asyncio.timeout(10):
+            await use(Slots(moving, most, quiet), quiet)
 
     asyncio.run(main())
 
@@ -120,6 +121,6 @@ def test_a_place_is_not_lost_with_one_who_was_waiting_for_it(granted: bool) -> N
         await asyncio.gather(leaver, return_exceptions=True)
         if not granted:
             slots.release()
-        await asyncio.wait_for(slots.acquire(), 5)
+        await slots.acquire()
 
     run(use, moving=1)
