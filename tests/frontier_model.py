@@ -54,6 +54,7 @@ TABLE = {
     FailureKind.THROTTLED: (ATTEMPTS, True, "dead_letter"),
     FailureKind.PROTOCOL: (2, False, "dead_letter"),
     FailureKind.HEADERS_TOO_LARGE: (1, False, "dead_letter"),
+    FailureKind.ENDLESS_REDIRECT: (1, False, "dead_letter"),
     FailureKind.TYPE_UNWANTED: (1, False, "refused"),
 }
 # kinds with less patience than the others: waits of an hour after two in a row, the third is the last
@@ -162,6 +163,7 @@ class Model:
         self.urls: dict[str, Url] = {}
         self.sites = {host: Site() for host in HOSTS}
         self.old: list[HostLease] = []
+        self.moved: dict[str, str] = {}
         self.errands: list[tuple[str, str]] = []
         self.opened_at = 0.0
 
@@ -311,9 +313,12 @@ class Model:
                 url.state = "gone" if url.body == 404 else "completed"
                 url.status = url.body or 304
                 site.well()
+            case Redirected() if self._leads_back(task.url, result.target.url):
+                self._fail(site, url, FailureKind.ENDLESS_REDIRECT)
             case Redirected():
                 url.state = "completed"
                 url.status = result.status
+                self.moved[task.url] = result.target.url
                 links = (result.target,)
                 site.well()
             case Failed():
@@ -321,6 +326,13 @@ class Model:
         for link in links:
             self.admitted(link.url, Via.LINK)
         return None
+
+    def _leads_back(self, url: str, target: str) -> bool:
+        passed = {target}
+        while target != url and target in self.moved and self.moved[target] not in passed:
+            target = self.moved[target]
+            passed.add(target)
+        return target == url
 
     def _fail(self, site: Site, url: Url, kind: FailureKind) -> None:
         now = self.clock.now()

@@ -86,6 +86,7 @@ class FailureKind(StrEnum):
     HEADERS_TOO_LARGE = "headers_too_large"
     BAD_CODING = "bad_coding"
     BAD_REDIRECT = "bad_redirect"
+    ENDLESS_REDIRECT = "endless_redirect"
     TYPE_UNWANTED = "type_unwanted"
     THROTTLED = "throttled"
     SERVER_ERROR = "server_error"
@@ -179,7 +180,8 @@ class SegmentMark(msgspec.Struct, frozen=True):
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
-    """A response arrived whole (or cut at the size limit, then `truncated`) and is in the archive."""
+    """A response arrived whole and is in the archive. `truncated` when a limit cut it: the bytes on the wire, or
+    what they inflate to; `note` says which, or what else was wrong with the body."""
 
     status: int
     content_type: str = ""
@@ -193,8 +195,7 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     title: str = ""
     directives: str = ""
     links: tuple[Discovered, ...] = ()
-    unread: str = ""
-    """Why the body, although archived, was not read, or not to its end."""
+    note: str = ""
 
 
 class NotModified(msgspec.Struct, frozen=True, kw_only=True, tag="not_modified"):

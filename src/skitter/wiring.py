@@ -32,6 +32,9 @@ from skitter.worker.pdf import PdfReader
 from skitter.worker.report import Report
 from skitter.worker.step import Step
 
+# 512 files of RocksDB at most; segments, the log, DNS, standard streams.
+_OTHER_DESCRIPTORS = 640
+
 
 class Crawl(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
@@ -129,8 +132,18 @@ def _about(settings: Settings) -> dict[str, str]:
     return about
 
 
-def raise_descriptor_limit() -> None:
-    """A connection is a descriptor; the usual soft limit of 1,024 would end a broad crawl."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+def raise_descriptor_limit(settings: Settings) -> Settings:
+    """A connection is a descriptor; the usual soft limit of 1,024 would end a broad crawl. Where the hard limit
+    is too low as well, the settings come back with fewer connections: hosts must not be blamed for our lack."""
+    wanted = settings.fetch.connections + _OTHER_DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = hard if hard != resource.RLIM_INFINITY else wanted
     with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        if soft < limit:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+            soft = limit
+    room = max(16, soft - _OTHER_DESCRIPTORS)
+    if soft == resource.RLIM_INFINITY or settings.fetch.connections <= room:
+        return settings
+    fetch = msgspec.structs.replace(settings.fetch, connections=room)
+    return msgspec.structs.replace(settings, fetch=fetch)

@@ -36,6 +36,7 @@ PROMISED = {
     _K.HEADERS_TOO_LARGE: (1, False, UrlState.DEAD_LETTER),
     _K.BAD_CODING: (2, False, UrlState.DEAD_LETTER),
     _K.BAD_REDIRECT: (1, False, UrlState.DEAD_LETTER),
+    _K.ENDLESS_REDIRECT: (1, False, UrlState.DEAD_LETTER),
     _K.TYPE_UNWANTED: (1, False, UrlState.REFUSED),
     _K.THROTTLED: (5, True, UrlState.DEAD_LETTER),
     _K.SERVER_ERROR: (5, True, UrlState.DEAD_LETTER),

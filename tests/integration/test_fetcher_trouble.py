@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from skitter.fetch.curl import Fetcher
+from skitter.fetch.lull import Lull, Lulls
 from skitter.fetch.transfer import Headers, Judge
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import FetchSettings
@@ -266,9 +267,9 @@ LOST, BROKEN = FailureKind.CONNECTION_LOST, FailureKind.PROTOCOL
         (b"HTTP/1.1 200 OK\r\nX: y\r\n", LOST),
         (b"HTTP/1.1 100 Continue\r\n\r\n", LOST),
         (b"HTTP/1.1 100 Continue\r\nX: y", LOST),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", LOST),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nab\r\n", LOST),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\nab\r\n", LOST),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", BROKEN),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nab\r\n", BROKEN),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\nab\r\n", BROKEN),
         (b"HTTP/1.1 200 OK\r\nX: \x00\r\nContent-Length: 1\r\n\r\nx", BROKEN),
     ],
 )
@@ -305,3 +306,45 @@ def test_a_failure_leaves_nothing_behind_for_the_next_request() -> None:
 
     with serving(answer) as server:
         run(use)
+
+
+# -- requests that hardly move
+
+
+def test_a_request_that_waits_is_quiet_until_it_ends() -> None:
+    answered = threading.Event()
+
+    def answer(connection: socket.socket, raw: bytes) -> bool:
+        answered.wait(30)
+        connection.sendall(page(b"late"))
+        return False
+
+    async def use(fetcher: Fetcher) -> None:
+        fetching = asyncio.create_task(fetcher.fetch(server.url + "/"))
+        while not fetcher.lulls.quiet and not fetching.done():
+            await asyncio.sleep(0.02)
+        assert (fetcher.lulls.quiet, fetcher.in_flight) == (1, 1)
+        answered.set()
+        assert isinstance(await fetching, Exchange)
+        assert fetcher.lulls.quiet == 0
+
+    with serving(answer) as server:
+        run(use, FetchSettings())
+
+
+def test_a_request_that_moves_is_not_quiet() -> None:
+    looks = 0
+    changes: list[int] = []
+
+    def received() -> int:
+        nonlocal looks
+        looks += 1
+        return looks * 5000
+
+    async def use() -> None:
+        with Lull(Lulls(changes.append), received):
+            while looks < 2:
+                await asyncio.sleep(0.02)
+
+    asyncio.run(use())
+    assert changes == []

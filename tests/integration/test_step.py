@@ -44,7 +44,7 @@ SETTINGS = Settings(fetch=FetchSettings(allow_private=True, max_body=100_000))
 
 
 def run(
-    folder: Path, *responses: bytes, kind: TaskKind = PAGE, hops: int = 0
+    folder: Path, *responses: bytes, kind: TaskKind = PAGE, hops: int = 0, etag: str = ""
 ) -> list[tuple[Outcome, Exchange | None]]:
     """What becomes of one URL of a host for each response."""
 
@@ -64,7 +64,7 @@ def run(
         return found
 
     def task(url: str) -> Task:
-        return Task(kind=kind, key=key_of(url), url=url, depth=3, hops=hops)
+        return Task(kind=kind, key=key_of(url), url=url, depth=3, hops=hops, etag=etag)
 
     def lease(url: str) -> HostLease:
         return HostLease(
@@ -170,7 +170,21 @@ def test_server_errors_are_failures_that_are_archived(
 
 
 def test_not_modified_is_its_own_outcome(tmp_path: Path) -> None:
-    assert isinstance(result(tmp_path, b"HTTP/1.1 304 Not Modified\r\n\r\n"), NotModified)
+    ((outcome, _),) = run(tmp_path, b"HTTP/1.1 304 Not Modified\r\n\r\n", etag='"e"')
+    assert isinstance(outcome.result, NotModified)
+
+
+def test_not_modified_in_answer_to_no_condition_is_a_failure(tmp_path: Path) -> None:
+    found = result(tmp_path, b"HTTP/1.1 304 Not Modified\r\n\r\n")
+    assert isinstance(found, Failed)
+    assert (found.kind, found.status) == (FailureKind.PROTOCOL, 304)
+
+
+@pytest.mark.parametrize("location", [b"X: y", b"Location:", b"Location:  "])
+def test_a_redirect_without_a_target_is_a_failure(tmp_path: Path, location: bytes) -> None:
+    found = result(tmp_path, page(b"", location, status=b"301 Moved"))
+    assert isinstance(found, Failed)
+    assert (found.kind, found.detail) == (FailureKind.BAD_REDIRECT, "no Location")
 
 
 def test_not_modified_is_archived_as_a_revisit_of_the_copy_that_still_holds(tmp_path: Path) -> None:
@@ -290,7 +304,7 @@ def test_a_pdf_is_archived_with_its_title_and_its_links(tmp_path: Path, declared
     body = pdf("Hello", title="A report", links=("http://127.0.0.1/from-pdf", "mailto:x@example.org"))
     found = result(tmp_path, typed(declared, body))
     assert isinstance(found, Fetched)
-    assert (found.title, found.unread) == ("A report", "")
+    assert (found.title, found.note) == ("A report", "")
     assert [link.url for link in found.links] == ["http://127.0.0.1/from-pdf"]
     assert found.record is not None
 
@@ -306,7 +320,7 @@ def test_a_pdf_that_cannot_be_read_is_archived_with_the_reason(tmp_path: Path) -
     found = result(tmp_path, typed(b"application/pdf", b"%PDF-1.7\n" + bytes(1000)))
     assert isinstance(found, Fetched)
     assert found.record is not None
-    assert "Data format error" in found.unread
+    assert "Data format error" in found.note
 
 
 def test_an_error_page_of_any_type_is_kept(tmp_path: Path) -> None:
@@ -320,7 +334,7 @@ def test_a_body_that_cannot_be_decoded_is_kept_without_links(tmp_path: Path) -> 
     found = result(tmp_path, page(b"\x00\x01\x02", b"Content-Encoding: gzip"))
     assert isinstance(found, Fetched)
     assert found.links == ()
-    assert "gzip" in found.unread
+    assert "gzip" in found.note
 
 
 def test_a_cut_body_is_marked_and_read_as_far_as_it_goes(tmp_path: Path) -> None:

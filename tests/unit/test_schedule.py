@@ -94,6 +94,7 @@ def test_what_cannot_get_better_is_tried_once() -> None:
         FailureKind.ADDRESS_REFUSED,
         FailureKind.HEADERS_TOO_LARGE,
         FailureKind.BAD_REDIRECT,
+        FailureKind.ENDLESS_REDIRECT,
         FailureKind.TYPE_UNWANTED,
     }
 

@@ -51,7 +51,7 @@ async def run_crawl(
     try:
         resumed = not folder.is_new
         folder.write_settings(dump_toml(settings))
-        raise_descriptor_limit()
+        settings = _within_descriptors(settings, display)
         gc.set_threshold(*_GC_THRESHOLDS)
         ended, last = await _crawl(folder, settings, seeds, display, resumed)
         display.close(_summary(folder, ended, last))
@@ -59,6 +59,16 @@ async def run_crawl(
     finally:
         display.close(None)
         folder.unlock()
+
+
+def _within_descriptors(settings: Settings, display: Display) -> Settings:
+    able = raise_descriptor_limit(settings)
+    if able is not settings:
+        display.note(
+            f"only {able.fetch.connections:,} connections instead of {settings.fetch.connections:,}: the limit of"
+            " open files is too low; raise it (ulimit -Hn, LimitNOFILE) or set fetch.connections"
+        )
+    return able
 
 
 def _check(settings: Settings) -> None:

@@ -19,6 +19,7 @@ from skitter.clock import Clock
 from skitter.fetch.coding import ACCEPT_ENCODING
 from skitter.fetch.dialling import Dialling
 from skitter.fetch.guard import AddressGuard
+from skitter.fetch.lull import Lull, Lulls
 from skitter.fetch.resolver import Answer, Resolver
 from skitter.fetch.tls import Handshakes, Tls, tls_failure
 from skitter.fetch.transfer import Judge, Transfer, Watch, connecting, since_sent
@@ -44,7 +45,8 @@ _CODES: dict[int, FailureKind] = {
     pycurl.E_PARTIAL_FILE: _K.CONNECTION_LOST,
     100: _K.HEADERS_TOO_LARGE,  # CURLE_TOO_LARGE, which pycurl does not name
 }
-
+# libcurl calls bad framing a failed read; only its words tell it from a connection that broke
+_BAD_READS = (("chunk", _K.PROTOCOL), ("Too large response headers", _K.HEADERS_TOO_LARGE))
 _IN_CLEAR = Tls()
 _TRY_NEXT_ADDRESS = (_K.CONNECT_REFUSED, _K.CONNECT_TIMEOUT)
 
@@ -77,12 +79,17 @@ class Fetcher:
         self._clock = clock
         self.user_agent = user_agent(identity)
         self._multi = pycurl.AsyncCurlMulti()
-        connections = max(_IDLE_CONNECTIONS, 2 * settings.concurrency)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, connections)
-        self._handshakes = Handshakes(connections)
+        self._handshakes = Handshakes(max(_IDLE_CONNECTIONS, 2 * settings.concurrency))
         self._dialling = Dialling(settings.connect_timeout, clock)
+        self.lulls = Lulls(self._keep_connections)
+        self._keep_connections(0)
         self._free: list[Transfer] = []
         self.in_flight = 0
+
+    def _keep_connections(self, quiet: int) -> None:
+        """libcurl counts connections in use as kept ones: those that drip must not push out the warm ones."""
+        idle = max(_IDLE_CONNECTIONS, 2 * self._settings.concurrency)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, min(idle + quiet, self._settings.connections))
 
     async def close(self) -> None:
         await self._multi.aclose()
@@ -105,7 +112,8 @@ class Fetcher:
         if match is None:
             return Failed(kind=FailureKind.BAD_REDIRECT, detail="not a URL that can be dialled")
         begun = self._clock.now()
-        answer = await self._resolver.resolve(match[2], int(match[3] or _DEFAULT_PORTS[match[1]]))
+        with Lull(self.lulls, lambda: 0):
+            answer = await self._resolver.resolve(match[2], int(match[3] or _DEFAULT_PORTS[match[1]]))
         if not isinstance(answer, Answer):
             return Failed(kind=answer.kind, detail=answer.detail)
         addresses, refusal = self._allowed(answer)
@@ -170,7 +178,8 @@ class Fetcher:
         self.in_flight += 1
         try:
             # When we are cancelled here the handle is still libcurl's: it is dropped, not reused.
-            error = await self._perform(transfer)
+            with Lull(self.lulls, lambda: transfer.received):
+                error = await self._perform(transfer)
         finally:
             self.in_flight -= 1
         result = self._conclude(transfer, error, request, address, self._clock.now())
@@ -256,6 +265,9 @@ class Fetcher:
             # PRETRANSFER_TIME does not tell: libcurl sets it to the moment of the time-out as well
             sent = transfer.curl.getinfo(pycurl.REQUEST_SIZE)
             return FailureKind.TOTAL_TIMEOUT if sent else FailureKind.CONNECT_TIMEOUT
+        if code == pycurl.E_RECV_ERROR:
+            said = str(error.args[-1])
+            return next((kind for words, kind in _BAD_READS if words in said), _CODES[code])
         verify_result = transfer.curl.getinfo(pycurl.SSL_VERIFYRESULT)
         return tls_failure(code, verify_result) or _CODES.get(code, FailureKind.PROTOCOL)
 

@@ -118,6 +118,10 @@ class Transfer:
             return -1
         if line in (b"\r\n", b"\n"):
             self.head_done = True
+            if self.lines[0][8:12] == b" 101":
+                # we never ask for an upgrade; libcurl would wait for the answer behind it
+                self.stopped = FailureKind.PROTOCOL
+                return -1
         return None
 
     def on_body(self, chunk: bytes) -> int | None:

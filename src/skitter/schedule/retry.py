@@ -117,6 +117,9 @@ RULES: dict[FailureKind, FailureRule] = {
     _K.HEADERS_TOO_LARGE: FailureRule(attempts=1, why="more headers than fetch.max_header_bytes or _count"),
     _K.BAD_CODING: FailureRule(attempts=2, why="the body could not be decoded as its headers say"),
     _K.BAD_REDIRECT: FailureRule(attempts=1, why="a redirect without a usable target"),
+    _K.ENDLESS_REDIRECT: FailureRule(
+        attempts=1, why="a loop of redirects, or more than fetch.max_redirects; the status is given as 599"
+    ),
     _K.TYPE_UNWANTED: FailureRule(
         attempts=1, ends_as=UrlState.REFUSED, why="a content type that holds no text; the body was not read"
     ),

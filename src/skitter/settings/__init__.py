@@ -122,7 +122,14 @@ class RetrySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Limits on what one request may take."""
 
-    concurrency: Annotated[AtLeastOne, Doc(description="Requests in flight at most, over all hosts.")] = 256
+    concurrency: Annotated[
+        AtLeastOne,
+        Doc(description="Requests in flight at most, over all hosts, without those that hardly move."),
+    ] = 256
+    connections: Annotated[
+        AtLeastOne,
+        Doc(description="Requests in flight at most, with those that hardly move; each takes a descriptor."),
+    ] = 4096
     connect_timeout: Annotated[Positive, Doc(description="Seconds to connect, TLS included.")] = 10.0
     first_byte_timeout: Annotated[
         Positive, Doc(description="Seconds from the request until the response starts.")
@@ -138,8 +145,13 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         AtLeastOne, Doc(description="Bytes of a body that are kept; a longer one is truncated and marked.")
     ] = 10_000_000
     max_decoded: Annotated[
-        AtLeastOne, Doc(description="Bytes a compressed body may inflate to; the rest is not read.")
-    ] = 20_000_000
+        AtLeastOne,
+        Doc(description="Bytes of a page that are read; of a compressed one that is larger, 1 MB."),
+    ] = 10_000_000
+    max_ratio: Annotated[
+        AtLeastOne,
+        Doc(description="How many times its size a compressed body may inflate to, once that is above 1 MB."),
+    ] = 250
     max_header_bytes: Annotated[AtLeastOne, Doc(description="Bytes of response headers at most.")] = 65_536
     max_header_count: Annotated[AtLeastOne, Doc(description="Response header lines at most.")] = 200
     max_redirects: Annotated[Count, Doc(description="Redirects in a row that are followed.")] = 5

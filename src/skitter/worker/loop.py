@@ -27,6 +27,7 @@ from skitter.schedule.retry import RULES
 from skitter.settings import Settings
 from skitter.telemetry import Ended
 from skitter.worker.report import Report
+from skitter.worker.slots import Slots
 from skitter.worker.step import Step
 
 # Outcomes wait about this long for company; the price of a kill is a refetch of what waited.
@@ -74,7 +75,7 @@ class Loop:
         self._settings = settings
         self._report = report
         self._name = f"{socket.gethostname()}-{os.getpid()}"
-        self._slots = asyncio.Semaphore(settings.fetch.concurrency)
+        self._slots = Slots(settings.fetch.concurrency, settings.fetch.connections, step.quiet)
         self._leases: dict[Token, tuple[HostLease, float]] = {}
         self._serving: set[asyncio.Task[None]] = set()
         self._by_host: dict[Host, asyncio.Task[None]] = {}
@@ -100,6 +101,7 @@ class Loop:
                     # what was moved in a bounded step may be one of many
                     next_chores = now if await self._chores(now) else now + _HOUSEKEEPING
                 self._sync_in_background(now)
+                self._slots.look()
                 ended = await self._lease_more()
                 if ended is not None:
                     self._complain_of_room()

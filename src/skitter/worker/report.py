@@ -77,9 +77,9 @@ class Report:
         for outcome, settlement in zip(outcomes, settlements, strict=True):
             self._telemetry.count(Metric.ADDED, settlement.added)
             result = outcome.result
-            if isinstance(result, Fetched) and result.unread:
+            if isinstance(result, Fetched) and result.note:
                 self._log.write(
-                    Event.PAGE_UNREAD, host=outcome.host, key=outcome.key.hex(), reason=result.unread
+                    Event.PAGE_UNREAD, host=outcome.host, key=outcome.key.hex(), reason=result.note
                 )
             if isinstance(result, Failed):
                 self._log.write(

@@ -49,6 +49,7 @@ from skitter.worker.pdf import PdfReader
 _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)
 _CODED_START = 512
+_CUT = "read to"
 _LONGEST_RETRY_AFTER = 7 * 86_400
 
 
@@ -94,11 +95,15 @@ class Step:
         (known,) = await self._frontier.first_copies((sought,)) if sought else (None,)
         pdf = await self._read_pdf(task, answer)
         # Nothing is awaited from here on: a record and its outcome are never separated by a commit.
-        page, unread = self._page(answer, pdf) if _is_document(task, answer) else (None, "")
-        result = self._read(task, answer, digest, page, unread)
+        page, note = self._page(answer, pdf) if _is_document(task, answer) else (None, "")
+        result = self._read(task, answer, digest, page, note)
         said = self._said(task, result, page)
         result = self._stored(result, answer, digest, known, said)
         return _outcome(lease, task, answer.sent_at, answer.ended_at, result, answer.address), answer
+
+    def quiet(self) -> int:
+        """Requests under way that hardly move."""
+        return self._fetcher.lulls.quiet
 
     def committed(self) -> None:
         self._fresh_copies.clear()
@@ -151,10 +156,10 @@ class Step:
         exchange: Exchange,
         digest: bytes,
         page: PageContent | None,
-        unread: str,
+        note: str,
     ) -> Result:
         status = exchange.status
-        if status in _REDIRECTS and exchange.header("location"):
+        if status in _REDIRECTS:
             return self._redirected(task, exchange)
         if status in _THROTTLED:
             wait = retry_after(exchange.header("retry-after"), exchange.ended_at)
@@ -172,19 +177,22 @@ class Step:
                 status=status,
                 size=len(exchange.body),
             )
-        if status == 304 and (task.kind is TaskKind.PAGE or task.etag or task.last_modified):
+        if status == 304 and (task.etag or task.last_modified):
             return NotModified()
+        if status == 304:
+            # a page would pass for one that was seen before and never was
+            return Failed(kind=FailureKind.PROTOCOL, detail="304, unasked", status=status)
         if task.kind is TaskKind.ROBOTS:
             return self._robots_read(exchange, digest)
-        return self._fetched(task, exchange, digest, page, unread)
+        return self._fetched(task, exchange, digest, page, note)
 
     def _redirected(self, task: Task, exchange: Exchange) -> Result:
         location = exchange.header("location")
-        target = normalise(_escaped(location), exchange.url)
+        target = normalise(_escaped(location), exchange.url) if location else None
         if target is None:
             return Failed(
                 kind=FailureKind.BAD_REDIRECT,
-                detail=location[:200],
+                detail=location[:200] or "no Location",
                 status=exchange.status,
                 size=len(exchange.body),
             )
@@ -209,7 +217,7 @@ class Step:
                 status=status,
             )
         if status < 300:
-            coding = exchange.header("content-encoding")
+            coding = _joined(exchange.headers, "content-encoding")
             # One byte more than is read: the parser must see that the last line is cut, and leave it out.
             decoded = decode_body(exchange.body, coding, limit=MAX_ROBOTS_BYTES + 1)
             reason = decoded.reason if isinstance(decoded, Undecodable) else _breaks_off(decoded)
@@ -231,7 +239,7 @@ class Step:
         exchange: Exchange,
         digest: bytes,
         page: PageContent | None,
-        unread: str,
+        note: str,
     ) -> Result:
         links: tuple[Discovered, ...] = ()
         if page is not None and not page.directives.nofollow:
@@ -241,20 +249,20 @@ class Step:
             content_type=_joined(exchange.headers, "content-type")[:200],
             digest=digest,
             size=len(exchange.body),
-            truncated=exchange.truncated,
+            truncated=exchange.truncated or note.startswith(_CUT),
             etag=exchange.header("etag")[:500],
             last_modified=exchange.header("last-modified")[:100],
             title=page.title if page else "",
             directives=page.directives.text if page else "",
             links=links,
-            unread=unread,
+            note="cut at fetch.max_body" if exchange.truncated else note,
         )
 
     def _page(self, exchange: Exchange, pdf: PdfReading | None) -> tuple[PageContent | None, str]:
-        """What the page says, and why it could not be read (to its end)."""
+        """What the page says, and what was wrong with its body."""
         decoded = self._decoded(exchange)
         if isinstance(decoded, Undecodable):
-            return None, decoded.reason
+            return None, f"not decoded: {decoded.reason}"
         page = read_page(
             decoded.body,
             url=exchange.url,
@@ -266,17 +274,27 @@ class Step:
             with_text="text" in self._settings.archive.tables,
             with_anchors=self._keeps_links,
         )
-        return (page, "") if pdf is None else (with_pdf(page, pdf), pdf.reason)
+        note = _note(decoded)
+        return (page, note) if pdf is None else (with_pdf(page, pdf), pdf.reason or note)
 
     def _decoded(self, exchange: Exchange) -> Decoded | Undecodable:
-        coding = exchange.header("content-encoding")
-        return decode_body(exchange.body, coding, limit=self._settings.fetch.max_decoded)
+        limits = self._settings.fetch
+        coding = _joined(exchange.headers, "content-encoding")
+        return decode_body(exchange.body, coding, limit=limits.max_decoded, max_ratio=limits.max_ratio)
 
     async def _read_pdf(self, task: Task, exchange: Exchange) -> PdfReading | None:
         if not _is_document(task, exchange) or not _is_pdf(exchange):
             return None
         decoded = self._decoded(exchange)
         return None if isinstance(decoded, Undecodable) else await self._pdfs.read(decoded.body)
+
+
+def _note(decoded: Decoded) -> str:
+    if decoded.truncated:
+        return f"{_CUT} {len(decoded.body):,} bytes: inflates beyond fetch.max_decoded or fetch.max_ratio"
+    if decoded.mislabelled:
+        return "not coded, although its headers say so"
+    return "" if decoded.complete else "the coded body breaks off or is damaged"
 
 
 def _breaks_off(decoded: Decoded) -> str:

@@ -14,6 +14,7 @@ from skitter.frontier.base import Settled, Settlement
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.health import Health, asked_wait, forgive
+from skitter.frontier.rocks.redirects import REDIRECTS_TO, why_endless
 from skitter.frontier.rocks.rows import (
     REJUDGE,
     Errand,
@@ -58,6 +59,7 @@ class Settling:
     def __init__(self, settings: Settings, admission: Admission, health: Health) -> None:
         self._retry = settings.retry
         self._max_pages = settings.crawl.max_pages
+        self._max_redirects = settings.fetch.max_redirects
         self._robots_ttl = settings.politeness.robots_ttl
         self._admission = admission
         self._health = health
@@ -151,6 +153,7 @@ class Settling:
         self, turn: Turn, host: HostRow, row: UrlRow, outcome: Outcome, settled: Settled
     ) -> Settlement:
         turn.dequeue(row)
+        outcome = self._bounded(turn, row, outcome)
         self._enter_in_ledger(turn, host, outcome, row)
         row.fetched_at = turn.book.by_the_clock(outcome.ended_at)
         links: tuple[Discovered, ...] = ()
@@ -162,7 +165,7 @@ class Settling:
             case Redirected():
                 links = (result.target,)
                 row.status = result.status
-                row.rule = f"redirects to {result.location}"
+                row.rule = REDIRECTS_TO + result.location
                 _drop_validators(row)
                 self._complete(turn, host, row, outcome)
             case NotModified():
@@ -176,6 +179,19 @@ class Settling:
         turn.count(UrlState(row.state), 1)
         added, known, refused = self._admit(turn, outcome.key[:8], links)
         return Settlement(settled, UrlState(row.state), added, known, refused)
+
+    def _bounded(self, turn: Turn, row: UrlRow, outcome: Outcome) -> Outcome:
+        """A redirect that leads nowhere in the end is a failure; what crossed the wire is in the archive."""
+        result = outcome.result
+        if not isinstance(result, Redirected):
+            return outcome
+        why = why_endless(turn, outcome.key, row, result.target, self._max_redirects)
+        if not why:
+            return outcome
+        failed = Failed(
+            kind=FailureKind.ENDLESS_REDIRECT, detail=why, status=599, size=result.size, record=result.record
+        )
+        return msgspec.structs.replace(outcome, result=failed)
 
     def _admit(self, turn: Turn, ident: bytes, links: tuple[Discovered, ...]) -> tuple[int, int, int]:
         added = known = refused = 0
@@ -245,7 +261,11 @@ class Settling:
         result = outcome.result
         status = 304 if isinstance(result, NotModified) else result.status
         size = 0 if isinstance(result, NotModified) else result.size
-        detail = f"{result.kind}: {result.detail}" if isinstance(result, Failed) else ""
+        detail = ""
+        if isinstance(result, Failed):
+            detail = f"{result.kind}: {result.detail}"
+        elif isinstance(result, Fetched):
+            detail = result.note
         row = FetchRow(
             outcome.ended_at - outcome.sent_at,
             "unchanged" if url is not None and _is_unchanged(url, result) else type(result).__name__.lower(),

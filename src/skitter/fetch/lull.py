@@ -1,0 +1,58 @@
+"""Which requests in flight hardly move: they wait for a name, a connection or a first byte, or drip.
+
+Beside the fetch. The worker does not count them among the requests that it may have under way, so that hosts
+that take their time, or ours, never keep others from being asked. Never ends a request: the time limits do that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+
+_LOOK = 1.0
+# Bytes a second. At 256 requests that move no faster than this, a crawler would fetch nine real pages a second.
+_MOVING = 1000
+
+
+class Lulls:
+    """`quiet` is how many requests are in a lull now; `changed` is called with it whenever that changes."""
+
+    def __init__(self, changed: Callable[[int], None]) -> None:
+        self.quiet = 0
+        self._changed = changed
+
+    def add(self, change: int) -> None:
+        self.quiet += change
+        self._changed(self.quiet)
+
+
+class Lull:
+    """Looks at one request every second. Most have ended before the first look, and cost 3.6 us."""
+
+    def __init__(self, lulls: Lulls, received: Callable[[], int]) -> None:
+        self._lulls = lulls
+        self._received = received
+        self._seen = 0
+        self._quiet = False
+
+    def __enter__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(_LOOK, self._look)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        self._is(quiet=False)
+
+    def _look(self) -> None:
+        received = self._received()
+        self._is(quiet=received - self._seen < _MOVING * _LOOK)
+        self._seen = received
+        self._timer = self._loop.call_later(_LOOK, self._look)
+
+    def _is(self, *, quiet: bool) -> None:
+        if quiet != self._quiet:
+            self._quiet = quiet
+            self._lulls.add(1 if quiet else -1)

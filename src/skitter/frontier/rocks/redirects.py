@@ -1,0 +1,67 @@
+"""Redirects that lead nowhere: a loop, or more hops in a row than the crawl follows.
+
+Asked when a redirect is settled, with the chain as the rows have it: backwards by how each URL was found,
+forwards by where each was sent. Never fetches and never writes.
+"""
+
+from __future__ import annotations
+
+from skitter.frontier.rocks.book import Turn
+from skitter.frontier.rocks.rows import UrlRow
+from skitter.model import Discovered, UrlState, Via
+from skitter.urls.canonical import key_of, normalise
+
+REDIRECTS_TO = "redirects to "
+# A loop of hosts that all knew each other as links can be any size; a longer one is left to end by itself, as
+# it does: every URL of it is asked once.
+_LONGEST_LOOP = 20
+_SHOWN = 100
+
+
+def why_endless(turn: Turn, key: bytes, row: UrlRow, target: Discovered, most: int) -> str:
+    """The chain in words when following `target` makes no sense; empty when it does."""
+    if target.key == key and target.url != row.url:
+        # the same page by its key: to a tracker and back is no loop
+        return ""
+    loop = _way_back(turn, key, target)
+    if loop:
+        return "a loop: " + _words([row.url, *loop])
+    if target.hops > most:
+        return f"{target.hops} in a row: " + _words([*_came_by(turn, row), target.url])
+    return ""
+
+
+def _way_back(turn: Turn, key: bytes, target: Discovered) -> list[str]:
+    """The URLs from `target` on that lead back to `key`; none when they do not."""
+    way, at = [target.url], bytes(target.key)
+    while at != key and len(way) < _LONGEST_LOOP:
+        row = turn.url(at)
+        if row is None or not _is_redirect(row):
+            return []
+        following = normalise(row.rule.removeprefix(REDIRECTS_TO))
+        if following is None:
+            return []
+        way.append(following)
+        at = bytes(key_of(following))
+    return way if at == key else []
+
+
+def _is_redirect(row: UrlRow) -> bool:
+    moved = row.state == UrlState.COMPLETED and 300 <= row.status < 400
+    return moved and row.rule.startswith(REDIRECTS_TO)
+
+
+def _came_by(turn: Turn, row: UrlRow) -> list[str]:
+    """The hops that led here, first one first."""
+    urls = [row.url]
+    while row.via is Via.REDIRECT and row.parent and len(urls) < _LONGEST_LOOP:
+        above = turn.url(row.parent)
+        if above is None:
+            break
+        row = above
+        urls.append(row.url)
+    return urls[::-1]
+
+
+def _words(urls: list[str]) -> str:
+    return " -> ".join(url if len(url) <= _SHOWN else url[: _SHOWN - 3] + "..." for url in urls)

@@ -1,0 +1,51 @@
+"""The places for requests in flight: so many that move, and so many in all.
+
+The loop claims one before each request. A request that hardly moves gives up its place among those that move but
+keeps its connection; when it moves again it is counted again, and new ones wait until there is room. Without this
+2,000 hosts that drip a byte a second would stop a crawl of 256 places.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+
+class Slots:
+    """`quiet` says how many of the requests in flight hardly move. First come, first served."""
+
+    def __init__(self, moving: int, most: int, quiet: Callable[[], int]) -> None:
+        self._moving = moving
+        self._most = most
+        self._quiet = quiet
+        self._held = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def acquire(self) -> None:
+        if not self._waiting and self._has_room():
+            self._held += 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        self._held -= 1
+        self.look()
+
+    def look(self) -> None:
+        """Let in whom there is room for: called on every pulse too, because requests go quiet by themselves."""
+        while self._waiting and self._has_room():
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._held += 1
+                turn.set_result(None)
+
+    def _has_room(self) -> bool:
+        return self._held - self._quiet() < self._moving and self._held < self._most
