@@ -34,6 +34,7 @@ def figures(done: Pass) -> dict[str, float]:
         "cpu_seconds_elsewhere": round(done.elsewhere, 1),
         "rss_mb": round(done.rss / 1e6, 1),
         "most_in_flight": done.in_flight,
+        "longest_pulse_ms": done.pulse_ms,
         "politeness_violations": done.stats["politeness"]["violations"],
     }
 
@@ -55,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.hostile", description=__doc__.splitlines()[0])
     parser.add_argument("--hosts", type=int, default=2000, help="good ones")
     parser.add_argument("--hostile", type=int, default=500)
-    parser.add_argument("--pages", type=int, default=20, help="of a good host")
+    parser.add_argument("--pages", type=int, default=8, help="of a good host")
     parser.add_argument("--delay", type=float, default=6.0, help="seconds between two requests to a host")
     options = parser.parse_args(arguments)
     plan = Plan(hosts=options.hosts, pages=options.pages, delay=options.delay, attempts=5)
