@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,7 +97,7 @@ chunks = st.lists(st.integers(1, LONGEST // 4), max_size=4)
 
 @given(st.lists(chunks, max_size=12), st.randoms(use_true_random=False))
 def test_all_arrive_and_never_more_is_held_than_the_limit_and_one_body(
-    planned: list[list[int]], chance: st.DataObject
+    planned: list[list[int]], chance: Random
 ) -> None:
     bodies = Bodies(MOST // 4)
     coming = [Body(bodies, plan) for plan in planned]
@@ -106,7 +107,7 @@ def test_all_arrive_and_never_more_is_held_than_the_limit_and_one_body(
         choices = [*moving, *concluded]
         if not choices:
             break
-        chosen = chance.choice(choices)  # type: ignore[attr-defined]
+        chosen = chance.choice(choices)
         if chosen in concluded:
             concluded.remove(chosen)
             bodies.let_go(chosen.size)

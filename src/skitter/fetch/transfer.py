@@ -151,6 +151,8 @@ class Transfer:
         if self.size < _JUDGED_BY and self._is_unwanted(chunk):
             self.stopped = FailureKind.TYPE_UNWANTED
             return -1
+        if self.truncated:
+            return -1  # said before, while libcurl was told to go on, which it did
         room = self._settings.max_body - self.size
         if len(chunk) > room:
             if not self._bodies.has_room(self, room):
@@ -195,8 +197,8 @@ class Transfer:
 
 
 class Watch:
-    """Gives up a transfer that waits too long for its first byte, stalls after it, or sends what is none of both
-    head and body.
+    """Gives up a transfer that waits too long for its first byte, stalls after it, or sends too much that is
+    neither head nor body.
 
     libcurl's own stall limit counts the wait for the first byte as well, and the longer patience that a slow
     page deserves could not be given. A chunk extension without end moves no counter of libcurl's, and would be

@@ -163,12 +163,7 @@ class Step:
     # -- what the answer means
 
     def _read(
-        self,
-        task: Task,
-        exchange: Exchange,
-        digest: bytes,
-        page: PageContent | None,
-        note: str,
+        self, task: Task, exchange: Exchange, digest: bytes, page: PageContent | None, note: str
     ) -> Result:
         status = exchange.status
         if status in _REDIRECTS:
@@ -223,11 +218,7 @@ class Step:
         """RFC 9309 2.3.1: rules, or none where the host says there are none; anything else is no permission."""
         status, body = exchange.status, b""
         if not 200 <= status < 300 and not 400 <= status < 500:
-            return Failed(
-                kind=FailureKind.PROTOCOL,
-                detail=f"robots.txt answered {status}",
-                status=status,
-            )
+            return Failed(kind=FailureKind.PROTOCOL, detail=f"robots.txt answered {status}", status=status)
         if status < 300:
             coding = _joined(exchange.headers, "content-encoding")
             # One byte more than is read: the parser must see that the last line is cut, and leave it out.
@@ -246,12 +237,7 @@ class Step:
         )
 
     def _fetched(
-        self,
-        task: Task,
-        exchange: Exchange,
-        digest: bytes,
-        page: PageContent | None,
-        note: str,
+        self, task: Task, exchange: Exchange, digest: bytes, page: PageContent | None, note: str
     ) -> Result:
         links: tuple[Discovered, ...] = ()
         if page is not None and not page.directives.nofollow:
