@@ -74,6 +74,7 @@ def test_one_goes_ahead_at_a_time_and_the_next_when_it_is_let_go() -> None:
     bodies, ahead, behind = full()
     bodies.ended(ahead)
     assert bodies.is_waiting(behind)
+    assert not behind.take(LONGEST)
     bodies.let_go(ahead.size)
     assert behind.size == LONGEST
     assert bodies.held == MOST + LONGEST
