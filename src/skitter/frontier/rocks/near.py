@@ -32,7 +32,7 @@ def remember(turn: Turn, key: bytes, row: UrlRow, fingerprint: int | None) -> No
     row.simhash = fingerprint
     if fingerprint is None:
         return
-    found = _look_up(turn, fingerprint)
+    found = look_up(turn, fingerprint)
     if found is None:
         _add(turn, key, fingerprint)
         return
@@ -62,10 +62,18 @@ def _whose_is(raw: bytes) -> tuple[bytes, int]:
     return raw[:_KEY], int.from_bytes(raw[_KEY:], "big")
 
 
-def _look_up(turn: Turn, fingerprint: int) -> int | None:
-    if _get(turn, _whose_key(fingerprint)):
+def look_up(turn: Turn, fingerprint: int) -> int | None:
+    """The nearest original's, if it is near. The same text again costs one read, as each row has it."""
+    own = fingerprint.to_bytes(_WIDTH, "big")
+    rows = []
+    for key in near_keys(fingerprint):
+        if raw := _get(turn, key):
+            if own in raw and fingerprint in _fingerprints(raw):
+                return fingerprint
+            rows.append(raw)
+    # Where a row is full, it may be missing from all of them.
+    if max(map(len, rows), default=0) >= MOST_IN_ROW * _WIDTH and _get(turn, _WHOSE + own):
         return fingerprint
-    rows = [raw for key in near_keys(fingerprint) if (raw := _get(turn, key))]
     return nearest(fingerprint, (one for raw in rows for one in _fingerprints(raw)))
 
 
