@@ -148,7 +148,8 @@ def _stats_lines(found: Stats) -> Iterator[str]:
     robots = f"{found.robots_fetches:,} of them for robots.txt"
     yield f"{found.pages:,} pages from {found.fetches:,} requests ({robots}), {size(found.bytes)}"
     if found.near_duplicates:
-        yield f"{found.near_duplicates:,} pages resemble another one"
+        verb = "page resembles" if found.near_duplicates == 1 else "pages resemble"
+        yield f"{found.near_duplicates:,} {verb} another one"
     yield from _counts(f"URLs known: {known:,}", found.urls)
     yield from _counts(f"Hosts: {sum(found.hosts.values()):,}", found.hosts)
     yield from _counts("Queued by tier", {f"F{i}": n for i, n in enumerate(found.tiers)})
@@ -211,10 +212,10 @@ def _story_lines(found: Explanation) -> Iterator[str]:
 
 def _likeness_lines(found: Explanation) -> Iterator[str]:
     if found.distance is not None:
-        bits = "the same text" if found.distance == 0 else f"{found.distance} bits"
+        bits = "the same text" if found.distance == 0 else f"{found.distance} of 64 bits differ"
         yield _line("resembles", f"{found.resembles} ({bits})")
     if found.resembling:
-        yield _line("resembled", f"by {found.resembling:,} pages")
+        yield _line("resembled", f"by {found.resembling:,} page{'s' * (found.resembling > 1)}")
 
 
 def _line(label: str, text: str) -> str:
