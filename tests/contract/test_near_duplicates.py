@@ -157,6 +157,13 @@ def test_what_resembled_an_original_that_changed_says_so_still(driver: Driver) -
     assert driver.stats().near_duplicates == 0
 
 
+def test_an_original_that_stays_the_same_keeps_what_resembles_it(driver: Driver) -> None:
+    visit(driver, A, text())
+    visit(driver, B, text(1))
+    visit(driver, A, text())
+    assert driver.explain(A).resembling == 1
+
+
 @pytest.mark.parametrize("end", [redirected(D), Fetched(status=404, size=3), Fetched(status=410)])
 def test_a_page_that_has_gone_or_moved_is_resembled_no_more(driver: Driver, end: Result) -> None:
     visit(driver, A, text())

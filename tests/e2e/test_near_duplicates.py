@@ -62,7 +62,7 @@ def test_the_table_of_pages_has_fingerprints(crawled: Path) -> None:
 def test_the_query_of_the_docs_finds_pages_that_resemble_each_other(crawled: Path, server: RawServer) -> None:
     (query,) = re.findall(r"```sql\n(with block.*?)```", DOCS.read_text(), re.DOTALL)
     found = read_json("query", crawled, query)
-    assert found == [{"url": server.url + "/second", "resembles": server.url + "/first", "distance": 0}]
+    assert found == {"url": server.url + "/second", "resembles": server.url + "/first", "distance": 0}
 
 
 def test_fingerprints_need_no_table_of_texts(tmp_path: Path, server: RawServer) -> None:

@@ -51,6 +51,12 @@ def test_it_is_what_its_definition_says(text: str) -> None:
     assert simhash(text) == plainly(text)
 
 
+@given(st.lists(st.text("abcé", min_size=1, max_size=2), min_size=FEWEST_WORDS, max_size=100))
+def test_ties_and_repetitions_are_as_its_definition_says(words: list[str]) -> None:
+    text = " ".join(words)
+    assert simhash(text) == plainly(text)
+
+
 def test_it_is_what_its_definition_says_beyond_what_a_byte_counts() -> None:
     rng = random.Random(1)
     text = " ".join("".join(rng.choices("abcdef", k=4)) for _ in range(3_000))
