@@ -58,6 +58,7 @@ class Metric(StrEnum):
     LOG_DROPPED = "skitter_log_lines_dropped_total"
     IN_FLIGHT = "skitter_requests_in_flight"
     LEASES = "skitter_leases_held"
+    LONGEST_PULSE = "skitter_longest_pulse_milliseconds"
 
 
 _COUNTER, _GAUGE = Kind.COUNTER, Kind.GAUGE
@@ -95,6 +96,11 @@ METRICS: dict[Metric, Described] = {
     Metric.LOG_DROPPED: Described(_COUNTER, "lines", "Log lines that could not be written."),
     Metric.IN_FLIGHT: Described(_GAUGE, "requests", "Requests under way."),
     Metric.LEASES: Described(_GAUGE, "leases", "Hosts that are leased to a worker."),
+    Metric.LONGEST_PULSE: Described(
+        _GAUGE,
+        "milliseconds",
+        "The longest that one page, commit or pause of the process held up all others so far.",
+    ),
 }
 
 
@@ -211,6 +217,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     duplicates: int = 0
     archived_bytes: int = 0
     log_dropped: int = 0
+    longest_pulse_ms: int = 0
 
 
 class Rate:
@@ -347,4 +354,5 @@ class Telemetry:
             duplicates=self.value(Metric.DUPLICATES),
             archived_bytes=self.value(Metric.ARCHIVED_BYTES),
             log_dropped=self.value(Metric.LOG_DROPPED),
+            longest_pulse_ms=self.value(Metric.LONGEST_PULSE),
         )

@@ -44,7 +44,12 @@ SETTINGS = Settings(fetch=FetchSettings(allow_private=True, max_body=100_000))
 
 
 def run(
-    folder: Path, *responses: bytes, kind: TaskKind = PAGE, hops: int = 0, etag: str = ""
+    folder: Path,
+    *responses: bytes,
+    kind: TaskKind = PAGE,
+    hops: int = 0,
+    etag: str = "",
+    settings: Settings = SETTINGS,
 ) -> list[tuple[Outcome, Exchange | None]]:
     """What becomes of one URL of a host for each response."""
 
@@ -52,9 +57,9 @@ def run(
         crawl_folder = CrawlFolder(folder / "crawl")
         crawl_folder.lock()
         found = []
-        async with open_crawl(crawl_folder, SETTINGS) as crawl:
-            pdfs = PdfReader(SETTINGS.fetch)
-            step = Step(crawl.fetcher, crawl.archive, crawl.frontier, crawl.clock, SETTINGS, pdfs)
+        async with open_crawl(crawl_folder, settings) as crawl:
+            pdfs = PdfReader(settings.fetch)
+            step = Step(crawl.fetcher, crawl.archive, crawl.frontier, crawl.clock, settings, pdfs)
             for number, response in enumerate(responses):
                 with serving(sends(response)) as server:
                     url = f"{server.url}/{number}"
@@ -391,3 +396,30 @@ def test_retry_after_is_understood_in_both_forms(value: str, seconds: float | No
 def test_no_retry_after_raises_or_is_out_of_bounds(value: str) -> None:
     wait = retry_after(value, NOW)
     assert wait is None or 0 <= wait <= 604_800
+
+
+def test_a_long_page_is_archived_whole_and_read_as_far_as_its_beginning(tmp_path: Path) -> None:
+    body = b"<title>T</title><a href=/near>x</a>".ljust(5_000) + b"<a href=/far>x</a>"
+    settings = Settings(fetch=FetchSettings(allow_private=True, max_parsed=5_000))
+    ((outcome, exchange),) = run(tmp_path, page(body), settings=settings)
+    found = outcome.result
+    assert isinstance(found, Fetched)
+    assert [link.url for link in found.links] == [f"{outcome.host}/near"]
+    assert (found.truncated, found.note) == (True, "read to 5,000 bytes: longer than fetch.max_parsed")
+    assert exchange is not None
+    assert (found.size, exchange.body) == (len(body), body)
+
+
+def test_a_page_as_long_as_is_read_is_not_called_cut(tmp_path: Path) -> None:
+    settings = Settings(fetch=FetchSettings(allow_private=True, max_parsed=5_000))
+    ((outcome, _),) = run(tmp_path, page(b"<title>T</title>".ljust(5_000)), settings=settings)
+    assert isinstance(outcome.result, Fetched)
+    assert (outcome.result.truncated, outcome.result.note) == (False, "")
+
+
+def test_a_pdf_is_read_whole_however_long_a_page_may_be(tmp_path: Path) -> None:
+    settings = Settings(fetch=FetchSettings(allow_private=True, max_parsed=100))
+    response = page(pdf("words of a PDF")).replace(b"text/html", b"application/pdf")
+    ((outcome, _),) = run(tmp_path, response, settings=settings)
+    assert isinstance(outcome.result, Fetched)
+    assert (outcome.result.truncated, outcome.result.note) == (False, "")

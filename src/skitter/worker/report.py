@@ -70,6 +70,11 @@ class Report:
     def holding(self, leases: int) -> None:
         self._telemetry.gauge(Metric.LEASES, leases)
 
+    def pulse(self, seconds: float) -> None:
+        milliseconds = round(seconds * 1000)
+        if milliseconds > self._telemetry.value(Metric.LONGEST_PULSE):
+            self._telemetry.gauge(Metric.LONGEST_PULSE, milliseconds)
+
     def expired(self, leases: int) -> None:
         self._log.write(Event.LEASE_EXPIRED, leases=leases)
 

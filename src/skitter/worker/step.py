@@ -46,11 +46,14 @@ from skitter.settings import Settings
 from skitter.urls.canonical import host_of, key_of, normalise
 from skitter.urls.links import LinkReader
 from skitter.worker.pdf import PdfReader
+from skitter.worker.turns import Turns
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)
 _CODED_START = 512
 _CUT = "read to"
+# Bytes. A revisit record takes some 680 in the archive, as many as a short error page as it is.
+_WORTH_A_REVISIT = 512
 _LONGEST_RETRY_AFTER = 7 * 86_400
 
 
@@ -71,6 +74,7 @@ class Step:
         self._settings = settings
         self._pdfs = pdfs
         self._links = LinkReader()
+        self._turns = Turns(clock)
         self._keeps_links = "links" in settings.archive.tables
         self._tells_links = self._keeps_links or settings.archive.metadata
         self._fingerprint = _simhash() if settings.crawl.near_duplicates else None
@@ -93,6 +97,14 @@ class Step:
         if isinstance(answer, Failed):
             now = self._clock.now()
             return _outcome(lease, task, now, now, answer), None
+        try:
+            result = await self._answered(task, answer)
+        finally:
+            self._fetcher.let_go(answer)
+        return _outcome(lease, task, answer.sent_at, answer.ended_at, result, answer.address), answer
+
+    async def _answered(self, task: Task, answer: Exchange) -> Result:
+        await self._turns.take()
         digest = sha256(answer.body).digest()
         sought = _held(task, answer, digest)
         (known,) = await self._frontier.first_copies((sought,)) if sought else (None,)
@@ -101,8 +113,7 @@ class Step:
         page, note = self._page(answer, pdf) if _is_document(task, answer) else (None, "")
         result = self._read(task, answer, digest, page, note)
         said = self._said(task, result, page)
-        result = self._stored(result, answer, digest, known, said)
-        return _outcome(lease, task, answer.sent_at, answer.ended_at, result, answer.address), answer
+        return self._stored(result, answer, digest, known, said)
 
     def quiet(self) -> int:
         """Requests under way that hardly move."""
@@ -119,8 +130,9 @@ class Step:
         """The result, with where its exchange lies in the archive."""
         original = known or (self._fresh_copies.get(digest) if exchange.body else None)
         media_type = parse_content_type(exchange.header("content-type")).essence
+        again = None if 0 < len(exchange.body) < _WORTH_A_REVISIT else original
         archived = self._archive.append(
-            exchange, digest=digest, media_type=media_type, original=original, said=said
+            exchange, digest=digest, media_type=media_type, original=again, said=said
         )
         if original is not None or not exchange.body:
             return replace(result, record=archived.record)
@@ -155,12 +167,7 @@ class Step:
     # -- what the answer means
 
     def _read(
-        self,
-        task: Task,
-        exchange: Exchange,
-        digest: bytes,
-        page: PageContent | None,
-        note: str,
+        self, task: Task, exchange: Exchange, digest: bytes, page: PageContent | None, note: str
     ) -> Result:
         status = exchange.status
         if status in _REDIRECTS:
@@ -215,11 +222,7 @@ class Step:
         """RFC 9309 2.3.1: rules, or none where the host says there are none; anything else is no permission."""
         status, body = exchange.status, b""
         if not 200 <= status < 300 and not 400 <= status < 500:
-            return Failed(
-                kind=FailureKind.PROTOCOL,
-                detail=f"robots.txt answered {status}",
-                status=status,
-            )
+            return Failed(kind=FailureKind.PROTOCOL, detail=f"robots.txt answered {status}", status=status)
         if status < 300:
             coding = _joined(exchange.headers, "content-encoding")
             # One byte more than is read: the parser must see that the last line is cut, and leave it out.
@@ -238,12 +241,7 @@ class Step:
         )
 
     def _fetched(
-        self,
-        task: Task,
-        exchange: Exchange,
-        digest: bytes,
-        page: PageContent | None,
-        note: str,
+        self, task: Task, exchange: Exchange, digest: bytes, page: PageContent | None, note: str
     ) -> Result:
         links: tuple[Discovered, ...] = ()
         if page is not None and not page.directives.nofollow:
@@ -268,8 +266,10 @@ class Step:
         decoded = self._decoded(exchange)
         if isinstance(decoded, Undecodable):
             return None, f"not decoded: {decoded.reason}"
+        # a PDF was read elsewhere, and whole
+        most = self._settings.fetch.max_parsed if pdf is None else len(decoded.body)
         page = read_page(
-            decoded.body,
+            decoded.body[:most],
             url=exchange.url,
             content_type=_joined(exchange.headers, "content-type"),
             content_language=exchange.header("content-language"),
@@ -279,7 +279,7 @@ class Step:
             with_text=self._needs_text,
             with_anchors=self._keeps_links,
         )
-        note = _note(decoded)
+        note = _note(decoded, most)
         return (page, note) if pdf is None else (with_pdf(page, pdf), pdf.reason or note)
 
     def _decoded(self, exchange: Exchange) -> Decoded | Undecodable:
@@ -301,9 +301,12 @@ def _simhash() -> Callable[[str], int | None]:
     return simhash
 
 
-def _note(decoded: Decoded) -> str:
+def _note(decoded: Decoded, most: int) -> str:
+    read = min(len(decoded.body), most)
     if decoded.truncated:
-        return f"{_CUT} {len(decoded.body):,} bytes: inflates beyond fetch.max_decoded or fetch.max_ratio"
+        return f"{_CUT} {read:,} bytes: inflates beyond fetch.max_decoded or fetch.max_ratio"
+    if read < len(decoded.body):
+        return f"{_CUT} {read:,} bytes: longer than fetch.max_parsed"
     if decoded.mislabelled:
         return "not coded, although its headers say so"
     return "" if decoded.complete else "the coded body breaks off or is damaged"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from skitter.frontier.base import Settled, Settlement
+from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.health import Health, asked_wait, forgive
@@ -57,13 +58,16 @@ _STALE = Settlement(Settled.STALE)
 
 
 class Settling:
-    def __init__(self, settings: Settings, admission: Admission, health: Health) -> None:
+    def __init__(
+        self, settings: Settings, admission: Admission, health: Health, addresses: Addresses
+    ) -> None:
         self._retry = settings.retry
         self._max_pages = settings.crawl.max_pages
         self._max_redirects = settings.fetch.max_redirects
         self._robots_ttl = settings.politeness.robots_ttl
         self._admission = admission
         self._health = health
+        self._addresses = addresses
 
     def settle(self, turn: Turn, outcome: Outcome) -> Settlement:
         if skew := turn.book.skew:
@@ -84,6 +88,7 @@ class Settling:
         self._account_gap(turn, host, outcome)
         host.last_start = max(host.last_start, outcome.sent_at)
         if lease is None or lease.token != outcome.token:
+            self._addresses.heard(turn, ident, host)
             return self._settle_late(turn, ident, host, outcome)
         slot = turn.book.lease_slots(ident, lease.token).get(outcome.key)
         if slot is None:
