@@ -42,7 +42,7 @@ class _Tables(NamedTuple):
 
 
 def simhash(text: str) -> int | None:
-    """None when the text is too short to say anything. 70 us for 7 KB."""
+    """None when the text is too short to say anything. 115 us for 7 KB, on a busy machine."""
     words = _words(text)
     if len(words) < FEWEST_WORDS:
         return None
