@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Texts of fewer words say too little. By bench.near's training half: of pages with 15 to 20 words 3.5 % were
-# taken for another page, of longer ones 1.4 %.
+# Texts of fewer words say too little. Of 367 pages with 15 to 20 words 3.5 % were taken for another page, of
+# longer ones 1.4 % (the half of bench.near's pages that choices are made on; with digits, counted up to 8).
 FEWEST_WORDS = 20
 # The beginning speaks for what is longer.
 MOST_BYTES = 131_072
