@@ -398,8 +398,13 @@ class Model:
 
 
 page_results: st.SearchStrategy[Result] = st.one_of(
-    st.lists(st.sampled_from(URLS), max_size=3).map(
-        lambda urls: Fetched(status=200, size=3, links=tuple(found(url) for url in urls))
+    st.builds(
+        lambda urls, simhash: Fetched(
+            status=200, size=3, links=tuple(found(url) for url in urls), simhash=simhash
+        ),
+        st.lists(st.sampled_from(URLS), max_size=3),
+        # some of these are near each other, some only near one that is
+        st.sampled_from([None, 0, 0b1, 0b111, 0b1111, 0b11111, 1 << 40, (1 << 64) - 1]),
     ),
     st.sampled_from([Fetched(status=404, size=1), NotModified()]),
     st.sampled_from(URLS).map(lambda url: redirected(url, status=302)),

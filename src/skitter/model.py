@@ -196,6 +196,7 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     directives: str = ""
     links: tuple[Discovered, ...] = ()
     note: str = ""
+    simhash: int | None = None
 
 
 class NotModified(msgspec.Struct, frozen=True, kw_only=True, tag="not_modified"):

@@ -45,6 +45,7 @@ class Metric(StrEnum):
     TRUNCATED = "skitter_truncated_total"
     ROBOTS = "skitter_robots_read_total"
     DUPLICATES = "skitter_duplicate_bodies_total"
+    NEAR_DUPLICATES = "skitter_near_duplicates_total"
     LINKS = "skitter_links_found_total"
     ADDED = "skitter_urls_added_total"
     ARCHIVED_BYTES = "skitter_archived_bytes_total"
@@ -78,6 +79,9 @@ METRICS: dict[Metric, Described] = {
     Metric.TRUNCATED: Described(_COUNTER, "responses", "Bodies cut at the size limit."),
     Metric.ROBOTS: Described(_COUNTER, "responses", "robots.txt files answered, with rules or without."),
     Metric.DUPLICATES: Described(_COUNTER, "records", "Bodies already archived, kept as revisit records."),
+    Metric.NEAR_DUPLICATES: Described(
+        _COUNTER, "pages", "Pages settled whose text resembles that of another page."
+    ),
     Metric.LINKS: Described(_COUNTER, "links", "Links found on pages, each page's own duplicates removed."),
     Metric.ADDED: Described(_COUNTER, "URLs", "URLs that were new and were queued."),
     Metric.ARCHIVED_BYTES: Described(_COUNTER, "bytes", "Written to the archive, compressed."),

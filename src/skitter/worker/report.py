@@ -81,6 +81,8 @@ class Report:
     def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement]) -> None:
         for outcome, settlement in zip(outcomes, settlements, strict=True):
             self._telemetry.count(Metric.ADDED, settlement.added)
+            if settlement.near is not None:
+                self._telemetry.count(Metric.NEAR_DUPLICATES)
             result = outcome.result
             if isinstance(result, Fetched) and result.note:
                 self._log.write(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import zlib
+from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 
@@ -76,6 +77,8 @@ class Step:
         self._turns = Turns(clock)
         self._keeps_links = "links" in settings.archive.tables
         self._tells_links = self._keeps_links or settings.archive.metadata
+        self._fingerprint = _simhash() if settings.crawl.near_duplicates else None
+        self._needs_text = self._fingerprint is not None or "text" in settings.archive.tables
         # Bodies archived since the last commit: the frontier cannot know them yet.
         self._fresh_copies: dict[bytes, Copy] = {}
 
@@ -158,6 +161,7 @@ class Step:
             directives=page.directives.text,
             text=page.text,
             links=self._links.targets(page.base, page.links) if self._tells_links else (),
+            simhash=result.simhash if isinstance(result, Fetched) else None,
         )
 
     # -- what the answer means
@@ -254,6 +258,7 @@ class Step:
             directives=page.directives.text if page else "",
             links=links,
             note="cut at fetch.max_body" if exchange.truncated else note,
+            simhash=self._fingerprint(page.text) if page and self._fingerprint else None,
         )
 
     def _page(self, exchange: Exchange, pdf: PdfReading | None) -> tuple[PageContent | None, str]:
@@ -271,7 +276,7 @@ class Step:
             robots_tags=tuple(value for name, value in exchange.headers if name == "x-robots-tag"),
             content_signal=_joined(exchange.headers, "content-signal"),
             product=self._settings.identity.product,
-            with_text="text" in self._settings.archive.tables,
+            with_text=self._needs_text,
             with_anchors=self._keeps_links,
         )
         note = _note(decoded, most)
@@ -287,6 +292,13 @@ class Step:
             return None
         decoded = self._decoded(exchange)
         return None if isinstance(decoded, Undecodable) else await self._pdfs.read(decoded.body)
+
+
+def _simhash() -> Callable[[str], int | None]:
+    # numpy comes with it, in 0.1 s: commands that only look on do without
+    from skitter.parse.fingerprint import simhash
+
+    return simhash
 
 
 def _note(decoded: Decoded, most: int) -> str:
