@@ -53,6 +53,9 @@ class Batch:
     def delete(self, table: str, key: bytes) -> None:
         self.native.delete(key, self._handles[table])
 
+    def delete_range(self, table: str, start: bytes, end: bytes) -> None:
+        self.native.delete_range(start, end, self._handles[table])
+
 
 class Store:
     def __init__(self, folder: Path, memory: MemoryPlan, *, read_only: bool = False) -> None:
