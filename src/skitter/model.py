@@ -173,13 +173,15 @@ class Copy(msgspec.Struct, frozen=True):
 
 class SegmentMark(msgspec.Struct, frozen=True):
     """How much of a segment is committed: bytes of the WARC file and of its journals of index lines and rows.
-    `stored` when all of it is safe in the object store, and need not be here any more."""
+    `stored` when all of it is safe in the object store, and need not be here any more; `held` when the frontier
+    knows what lies in it until then."""
 
     segment: str
     length: int
     index_length: int
     rows_length: int = 0
     stored: bool = False
+    held: bool = False
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):

@@ -234,9 +234,9 @@ class Frontier(Protocol):
         """All of a finished segment is safe in the object store. Telling it twice is harmless."""
         ...
 
-    async def lost(self, segment: str) -> int | None:
-        """A segment is gone that was not stored: its fetches are given back, its mark is forgotten. How many they
-        were; None, and nothing changed, when they are not known (it was begun without an object store)."""
+    async def lost(self, segment: str) -> int:
+        """A segment is gone that was held and not stored: its fetches are given back, its mark is forgotten. How many
+        they were; 0, and nothing changed, when it is not held."""
         ...
 
     async def horizon(self) -> Horizon: ...

@@ -119,9 +119,9 @@ class Step:
         archived = self._archive.append(
             exchange, digest=digest, media_type=media_type, original=original, said=said
         )
-        if original is not None or not exchange.body:
+        if archived.is_revisit or not exchange.body:
             return replace(result, record=archived.record)
-        copy = Copy(exchange.url, exchange.sent_at, archived.record_id)
+        copy = Copy(exchange.url, exchange.sent_at, archived.record_id, archived.record.segment)
         self._fresh_copies[digest] = copy
         if isinstance(result, Fetched | RobotsRead):
             return replace(result, record=archived.record, copy=copy)

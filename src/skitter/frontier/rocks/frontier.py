@@ -90,6 +90,7 @@ class RocksFrontier:
         self._store = Store(folder, memory, read_only=read_only)
         self._book = Book(self._store, settings, memory, clock.now())
         self._read_only = read_only
+        self._holds = bool(settings.archive.url)
         self._filter_file = folder / "seen.filter"
         scope = Scope(settings.crawl, settings.fetch.max_redirects)
         self._admission = Admission(scope, settings.politeness, prioritizer or ByDepthAndLinks())
@@ -146,6 +147,8 @@ class RocksFrontier:
             settlements = [self._settling.settle(turn, outcome) for outcome in outcomes]
             for mark in marks:
                 turn.put("meta", _MARK + mark.segment.encode(), _encode(mark))
+                if self._holds:
+                    turn.tally.held.setdefault(mark.segment, [0, 0])
         return settlements
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
@@ -184,7 +187,9 @@ class RocksFrontier:
         return [decode_copy(raw) if raw else None for raw in found]
 
     async def marks(self) -> list[SegmentMark]:
-        return [_decode_mark(raw) for _, raw in self._store.scan("meta", _MARK, _MARK + b"\xff")]
+        found = (_decode_mark(raw) for _, raw in self._store.scan("meta", _MARK, _MARK + b"\xff"))
+        held = self._book.tally.held
+        return [msgspec.structs.replace(mark, held=True) if mark.segment in held else mark for mark in found]
 
     async def stored(self, segment: str) -> None:
         with self._book.turn(self._clock.now()) as turn:
@@ -193,10 +198,8 @@ class RocksFrontier:
                 turn.put("meta", _MARK + segment.encode(), _encode(mark))
                 let_go(turn, segment)
 
-    async def lost(self, segment: str) -> int | None:
-        if segment not in self._book.tally.held:
-            return None
-        fetches, done = 0, False
+    async def lost(self, segment: str) -> int:
+        fetches, done = 0, segment not in self._book.tally.held
         while not done:
             with self._book.turn(self._clock.now()) as turn:
                 some, done = give_back_some(turn, segment)
