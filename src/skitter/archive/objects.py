@@ -117,6 +117,13 @@ class Objects:
                 if found["path"] != _PROBE
             }
 
+    def size(self, name: str) -> int | None:
+        with self._reading():
+            try:
+                return int(obstore.head(self._store, name)["size"])
+            except (exceptions.NotFoundError, FileNotFoundError):
+                return None
+
     def read(self, name: str, offset: int, length: int) -> bytes:
         """A range within the object."""
         with self._reading():

@@ -64,7 +64,7 @@ def is_running(folder: CrawlFolder) -> bool:
     return False
 
 
-def run_verify(folder: Path, ledger: Ledger | None, *, as_json: bool) -> int:
+def run_verify(folder: Path | str, ledger: Ledger | None, *, as_json: bool) -> int:
     clock = SystemClock()
     begun = clock.now()
     with Collection.at(folder) as collection:
