@@ -59,7 +59,10 @@ class S3Server:
         quiet = subprocess.DEVNULL
         environ = {**os.environ, "RCLONE_CONFIG": os.devnull}
         self._child = subprocess.Popen(
-            [str(binary), "serve", "s3", "--vfs-cache-mode", "off", *place], stdout=quiet, stderr=quiet, env=environ
+            [str(binary), "serve", "s3", "--vfs-cache-mode", "off", *place],
+            stdout=quiet,
+            stderr=quiet,
+            env=environ,
         )
         until = time.monotonic() + _PATIENCE
         while time.monotonic() < until:

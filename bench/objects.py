@@ -1,10 +1,10 @@
-"""The kill trial with the archive in object storage: the crawl is killed, its store stopped and started, and once a
-segment that is not stored yet is deleted; in the end every page must be in the bucket exactly once.
+"""The kill trial with the archive in object storage: the crawl is killed, its store stopped and started, and
+once a segment that is not stored yet is deleted; in the end every page must be in the bucket exactly once.
 
     python -m bench.objects --kills 10 --hosts 200 --pages 10
 
-After each kill what the frontier calls stored is compared with what fastwarc reads in the bucket. A table, the faults,
-one JSON object as the last line; exit code 1 when there is any fault.
+After each kill what the frontier calls stored is compared with what fastwarc reads in the bucket. A table, the
+faults, one JSON object as the last line; exit code 1 when there is any fault.
 """
 
 from __future__ import annotations
@@ -92,11 +92,13 @@ class Trial:
         return self.looks
 
     def _disturb(self, child: subprocess.Popen[bytes], moment: float, number: int) -> int | None:
-        """Until the web has seen its share of the requests; every second time the store is away for a part of that."""
-        target = int(moment * self._expected)
-        away = number % 2 == 0
-        while self._size.look() < target:
-            if away and self._size.look() > target - self._expected // (2 * self._kills) and self._store.is_up:
+        """Until the web has seen its share of the requests; every second time the store is away for a part of
+        that."""
+        began = self._size.look()
+        target = max(int(moment * self._expected), began + 40)
+        while (seen := self._size.look()) < target:
+            # not before the crawl has looked for it
+            if number % 2 == 0 and seen > began + 10 and self._store.is_up:
                 self._store.stop()
                 self.looks.stops += 1
             try:
@@ -123,7 +125,9 @@ class Trial:
         places = {fetch.record[:2] for fetch in known(frontier).fetches if fetch.record}
         claimed = {place for place in places if place[0] in stored}
         self.looks.stored.append(len(claimed))
-        self.looks.faults += [f"called stored, not in the bucket: {place}" for place in sorted(claimed - there)]
+        self.looks.faults += [
+            f"called stored, not in the bucket: {place}" for place in sorted(claimed - there)
+        ]
 
     def _delete_spool(self) -> None:
         """Another disk: the largest segment that is not stored is gone, with its journals and parts."""
@@ -140,9 +144,7 @@ class Trial:
                 return
 
 
-def without_lost(
-    requests: Sequence[Request], kept: Known
-) -> tuple[list[Request], Known, list[Fetch]]:
+def without_lost(requests: Sequence[Request], kept: Known) -> tuple[list[Request], Known, list[Fetch]]:
     """The log and the ledger as if what was lost with its segment had never been: it was to be made again."""
     lost = [fetch for fetch in kept.fetches if fetch.result == "lost"]
     rows: dict[bytes, list[Request]] = defaultdict(list)
@@ -170,8 +172,8 @@ def verdict(folder: Path, store: S3Server, plan: WebPlan, delay: float, looks: L
     requests, kept, lost = without_lost(all_requests, known(folder / "crawl" / "frontier"))
     due = due_of(plan, attempts=ATTEMPTS, robots_attempts=ROBOTS_ATTEMPTS)
     given_back = {fetch.url for fetch in lost}
-    # A page that failed before it came may have lost its failures alone; a robots.txt is asked for again only where
-    # its host has something left to ask for.
+    # A page that failed before it came may have lost its failures alone; a robots.txt is asked for again only
+    # where its host has something left to ask for.
     due.least |= {url: 1 for url in given_back if url in due.pages}
     asked = {fetch.url for fetch in named(kept.fetches, found)}
     due.robots = {url: n for url, n in due.robots.items() if url in asked or url not in given_back}
@@ -181,7 +183,9 @@ def verdict(folder: Path, store: S3Server, plan: WebPlan, delay: float, looks: L
     result.blame("manners", (line for _, line in breaches(all_requests, plan, delay)))
     left = [path.name for path in (folder / "crawl" / "archive").rglob("*") if path.is_file()]
     result.blame("left in the spool", left)
-    result.blame("not stored", [mark.segment for mark in marks(folder / "crawl" / "frontier") if not mark.stored])
+    result.blame(
+        "not stored", [mark.segment for mark in marks(folder / "crawl" / "frontier") if not mark.stored]
+    )
     if looks.deleted and len(lost) != looks.deleted_fetches:
         result.blame("given back", [f"{len(lost)} fetches, not {looks.deleted_fetches}"])
     if looks.code:

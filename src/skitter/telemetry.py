@@ -83,7 +83,9 @@ METRICS: dict[Metric, Described] = {
     Metric.ADDED: Described(_COUNTER, "URLs", "URLs that were new and were queued."),
     Metric.ARCHIVED_BYTES: Described(_COUNTER, "bytes", "Written to the archive, compressed."),
     Metric.PARTS: Described(_COUNTER, "parts", "Times that rows became Parquet while the crawl ran."),
-    Metric.STORED_SEGMENTS: Described(_COUNTER, "segments", "Uploaded to the object store, compared and committed."),
+    Metric.STORED_SEGMENTS: Described(
+        _COUNTER, "segments", "Uploaded to the object store, compared and committed."
+    ),
     Metric.SPOOL: Described(_GAUGE, "bytes", "In the crawl's folder and not in its object store yet."),
     Metric.REUSED: Described(_COUNTER, "requests", "Requests over a connection that was already open."),
     Metric.DNS_HITS: Described(_COUNTER, "lookups", "Host names answered from the DNS cache."),
@@ -133,7 +135,7 @@ EVENTS: dict[Event, str] = {
     Event.LEASE_EXPIRED: "A worker did not come back in time; its URLs are queued again.",
     Event.LOG_RESUMED: "The log can be written again: lines lost meanwhile.",
     Event.UPLOAD_FAILED: "The object store does not take what is uploaded, and why; it is tried again.",
-    Event.SEGMENTS_LOST: "Segments were gone before they were stored: how many, and requests made again for them.",
+    Event.SEGMENTS_LOST: "Segments were gone before they were stored: how many, and requests to make again.",
 }
 
 

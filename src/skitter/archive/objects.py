@@ -1,7 +1,8 @@
 """Object storage behind the few operations that an archive needs: put a file, list, read ranges, take away.
 
-The only module that knows obstore; its errors become ours here. Names are those of the archive's folder. An object is
-visible by its name only when it is whole, and is believed only when its length and checksum are those of the file.
+The only module that knows obstore; its errors become ours here. Names are those of the archive's folder. An
+object is visible by its name only when it is whole, and is believed only when its length and checksum are those
+of the file.
 """
 
 from __future__ import annotations
@@ -76,9 +77,11 @@ class Objects:
             )
             there = await obstore.head_async(self._store, name)
         if there["size"] != size:
-            raise ObjectsFailed(f"{self.url}/{name} has {there['size']:,} bytes, not {size:,}: is anybody else writing?")
-        # An S3 ETag is made of MD5 sums (2 ms a MB here); encrypted by KMS, and in other stores, it is not, and all
-        # that was written is read again: as many bytes down as up.
+            raise ObjectsFailed(
+                f"{self.url}/{name} has {there['size']:,} bytes, not {size:,}: is anybody else writing?"
+            )
+        # An S3 ETag is made of MD5 sums (2 ms a MB here); encrypted by KMS, and in other stores, it is not, and
+        # all that was written is read again: as many bytes down as up.
         wanted = await asyncio.to_thread(_etag, path, part, size > part)
         if (done["e_tag"] or "").strip('"') != wanted and not await self._is_same(name, path):
             raise ObjectsFailed(f"{self.url}/{name} is not what was sent: it will be sent again")

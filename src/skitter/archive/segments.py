@@ -56,7 +56,11 @@ class SegmentFiles:
         """Whether committed bytes are missing; of a finished segment, in the WARC file itself."""
         if self.finished.exists():
             return self.finished.stat().st_size < mark.length
-        wanted = ((self.growing, mark.length), (self.journal, mark.index_length), (self.rows, mark.rows_length))
+        wanted = (
+            (self.growing, mark.length),
+            (self.journal, mark.index_length),
+            (self.rows, mark.rows_length),
+        )
         return any(not path.exists() or path.stat().st_size < length for path, length in wanted)
 
     def shown(self) -> list[Path]:

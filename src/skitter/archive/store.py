@@ -68,7 +68,8 @@ class Archive:
         if current is not None:
             current.part_at = current.begun_at = clock.now()
         self._serial = serial
-        # Only with an object store: segments that may yet be lost, and with them whatever refers to their records.
+        # Only with an object store: segments that may yet be lost, and with them whatever refers to their
+        # records.
         self._unstored = set(unstored)
         self._full: list[Segment] = []
         self._offered: dict[str, SegmentMark] = {}
@@ -123,8 +124,8 @@ class Archive:
         original: Copy | None = None,
         said: Said = NOTHING_SAID,
     ) -> Archived:
-        """Store one exchange; with `original`, as a revisit that points at that copy instead of a body, unless that
-        copy may yet be lost with a segment that is not stored: then with its body again.
+        """Store one exchange; with `original`, as a revisit that points at that copy instead of a body, unless
+        that copy may yet be lost with a segment that is not stored: then with its body again.
 
         `original.fetched_at` is the `sent_at` of the exchange that was stored then. `said` goes into the metadata
         record and the tables. What it costs: bench/archive.py.

@@ -1,7 +1,7 @@
 """Archives in object storage, as readers see them: ranges of objects, and the local spool before them.
 
-A `Source` like the folder. Objects never change, so what was fetched whole (Parquet parts, for DuckDB) is kept in a
-cache of bounded size. Never writes to the store or to the crawl's folder.
+A `Source` like the folder. Objects never change, so what was fetched whole (Parquet parts, for DuckDB) is kept
+in a cache of bounded size. Never writes to the store or to the crawl's folder.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ class ObjectSource:
 
     def size(self, name: str) -> int:
         if not self.has(name):
-            raise ArchiveFailed(f"{self._objects.url}/{name} is gone: skitter verify says what else is missing")
+            raise ArchiveFailed(
+                f"{self._objects.url}/{name} is gone: skitter verify says what else is missing"
+            )
         return self._sizes[name]
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:

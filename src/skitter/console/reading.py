@@ -57,7 +57,10 @@ def add_reading(commands: Any, command: Command) -> None:
 
 def _add_folder(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "folder", type=_place, metavar="DIR", help="the crawl's folder, or the URL of an archive in an object store"
+        "folder",
+        type=_place,
+        metavar="DIR",
+        help="the crawl's folder, or the URL of an archive in an object store",
     )
 
 

@@ -32,7 +32,9 @@ async def uploading(crawl: Crawl, display: Display) -> AsyncIterator[Callable[[E
     telling = asyncio.create_task(_tell(crawl, uploader, display))
 
     async def rest(ended: Ended) -> Ended:
-        return ended if ended is Ended.STOPPED else await _upload_rest(crawl, uploader, running, display, ended)
+        return (
+            ended if ended is Ended.STOPPED else await _upload_rest(crawl, uploader, running, display, ended)
+        )
 
     try:
         yield rest
@@ -58,7 +60,9 @@ async def _upload_rest(
         loop.add_signal_handler(number, stopped.set)
     waits = uploader.waiting()
     if waits:
-        display.note(f"uploading the last {counted(len(waits), 'segment')}; Ctrl-C leaves them for the next run")
+        display.note(
+            f"uploading the last {counted(len(waits), 'segment')}; Ctrl-C leaves them for the next run"
+        )
     stopping = asyncio.create_task(stopped.wait())
     await asyncio.wait((running, stopping), return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()

@@ -213,7 +213,9 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     ] = False
     spool: Annotated[
         AtLeastOne,
-        Doc(description="With url, bytes that may wait for upload; then the crawl pauses until they are less."),
+        Doc(
+            description="With url, bytes that may wait for upload; then the crawl pauses until they are less."
+        ),
     ] = 10_000_000_000
     segment_seconds: Annotated[
         Positive, Doc(description="With url, a new WARC file is begun after this long (s), however small.")

@@ -1,8 +1,8 @@
 """The way of finished segments from the crawl's folder, their spool, to the object store.
 
-Behind the archive, beside the path of a URL. A segment is uploaded and compared, then the frontier commits that it is
-stored, then the local files go: whoever dies in between leaves work that can be done again. Never removes a file
-that the frontier does not know to be stored, and never gives up: a store that is away is asked again.
+Behind the archive, beside the path of a URL. A segment is uploaded and compared, then the frontier commits that
+it is stored, then the local files go: whoever dies in between leaves work that can be done again. Never removes
+a file that the frontier does not know to be stored, and never gives up: a store that is away is asked again.
 
     idle       nothing is finished that is not stored
     uploading  one segment is on its way
@@ -31,7 +31,9 @@ _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
 
 
 class Uploader:
-    def __init__(self, objects: Objects, archive: Archive, frontier: Frontier, settings: ArchiveSettings) -> None:
+    def __init__(
+        self, objects: Objects, archive: Archive, frontier: Frontier, settings: ArchiveSettings
+    ) -> None:
         self._objects = objects
         self._archive = archive
         self._frontier = frontier
@@ -127,8 +129,8 @@ class Uploader:
 
 
 async def give_back_lost(folder: Path, objects: Objects, frontier: Frontier) -> tuple[int, int]:
-    """Segments that are gone although committed, before the archive is opened: how many, and how many fetches they
-    held. One that is whole in the store counts as stored; of the others nothing is left there either."""
+    """Segments that are gone although committed, before the archive is opened: how many, and how many fetches
+    they held. One that is whole in the store counts as stored; of the others nothing is left there either."""
     segments = fetches = 0
     for mark in lost(folder, await frontier.marks()):
         if await objects.size_of(mark.segment) == mark.length:

@@ -1,8 +1,8 @@
 """What lies in segments that are not safe in their object store yet: which fetches, and which of them are pages.
 
-With an object store a fetch is held, by its segment, from the turn that settles it until the turn that says that the
-segment is stored; if the segment is lost before, its URLs go back to their queues. Never asks where a segment is: that
-is the archive's to say.
+With an object store a fetch is held, by its segment, from the turn that settles it until the turn that says
+that the segment is stored; if the segment is lost before, its URLs go back to their queues. Never asks where a
+segment is: that is the archive's to say.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from skitter.frontier.rocks.rows import Held, UrlRow, decode_held, encode, micro
 from skitter.model import Fetched, Outcome, RobotsRead
 
 
-def hold(turn: Turn, outcome: Outcome, row: UrlRow | None, *, is_page: bool = False, behalf: str = "") -> None:
+def hold(
+    turn: Turn, outcome: Outcome, row: UrlRow | None, *, is_page: bool = False, behalf: str = ""
+) -> None:
     """The fetch that was entered in the ledger in this turn; 3 us. `behalf` is whose robots.txt it was."""
     result = outcome.result
     if result.record is None:
@@ -54,4 +56,3 @@ def start_of(segment: str) -> bytes:
 
 def end_of(segment: str) -> bytes:
     return segment.encode() + b"\1"
-

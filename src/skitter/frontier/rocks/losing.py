@@ -1,7 +1,7 @@
 """A segment that is gone before it was stored: what lay in it is fetched again, once.
 
-The other end of `holding`. The hosts were asked, so the ledger keeps these fetches, as lost; everything else is put
-back to where it was before them. Never touches a URL whose last answer lies elsewhere.
+The other end of `holding`. The hosts were asked, so the ledger keeps these fetches, as lost; everything else is
+put back to where it was before them. Never touches a URL whose last answer lies elsewhere.
 """
 
 from __future__ import annotations

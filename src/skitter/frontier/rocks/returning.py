@@ -167,7 +167,8 @@ def refresh_one(turn: Turn, key: UrlKey) -> int:
 
 
 def back_from_the_archive(turn: Turn, key: UrlKey, row: UrlRow) -> bool:
-    """What a URL's last answer brought is lost: it goes back to its queue, unless it waits for a retry or is queued."""
+    """What a URL's last answer brought is lost: it goes back to its queue, unless it waits for a retry or is
+    queued."""
     was = UrlState(row.state)
     if was is UrlState.DEAD_LETTER:
         turn.delete("dead", key)

@@ -12,7 +12,7 @@
     robots   host id                                  -> body of robots.txt
     copies   SHA-256 of a body                        -> Copy
     ledger   UrlKey, microseconds (8)                 -> FetchRow, one per fetch
-    unstored segment, 0, UrlKey, microseconds (8)     -> Held; fetches whose segment is not in its object store yet
+    unstored segment, 0, UrlKey, microseconds (8)     -> Held; fetches whose segment is not stored elsewhere yet
     anchors  text                                     -> nothing; what the seeds brought into scope
     meta     name                                     -> Tally, marks, format
 
@@ -26,7 +26,9 @@ import msgspec
 
 from skitter.model import Copy, HostPolicy, Via
 
-TABLES = "urls hosts queue ready leases timers due denied dead robots copies ledger unstored anchors meta".split()
+TABLES = (
+    "urls hosts queue ready leases timers due denied dead robots copies ledger unstored anchors meta".split()
+)
 ERRAND_LANE = 0
 # meta: hosts whose robots.txt changed, so that what it denied is looked at again
 REJUDGE = b"rejudge"
@@ -130,9 +132,9 @@ class HostRow(msgspec.Struct, array_like=True):
 class UrlRow(msgspec.Struct, array_like=True):
     """A URL. `state` is a UrlState, except that IN_PROGRESS is never stored: a leased URL keeps its place in
     the queue, so a lease that ends without an outcome leaves nothing to repair. `linkers` are two-byte marks of
-    the other hosts that link it, as long as it is queued and up to a limit. `body_status` came with the body that
-    `digest`, `record` and the validators speak of; `status` is that of the last answer, whatever it was. `waiting` says
-    by which entry of `unstored` this page counts there, as long as its segment does."""
+    the other hosts that link it, as long as it is queued and up to a limit. `body_status` came with the body
+    that `digest`, `record` and the validators speak of; `status` is that of the last answer, whatever it was.
+    `waiting` says by which entry of `unstored` this page counts there, as long as its segment does."""
 
     url: str
     state: int
@@ -193,8 +195,9 @@ class Errand(msgspec.Struct, array_like=True):
 
 class Tally(msgspec.Struct):
     """Running totals, committed with every change. `now` is when that was by the frontier's own time, which is
-    the clock's plus `skew` and never goes back. `held` counts what waits to be stored by segment: fetches, and pages
-    among them; there are as many segments as the spool has room for. `lost` are fetches whose records are gone."""
+    the clock's plus `skew` and never goes back. `held` counts what waits to be stored by segment: fetches, and
+    pages among them; there are as many segments as the spool has room for. `lost` are fetches whose records are
+    gone."""
 
     seq: int = 0
     token: int = 0
