@@ -80,8 +80,7 @@ class Trial:
                 break
             child.kill()
             child.wait()
-            self.looks.kills.append(time.time())
-            self._look()
+            self.died()
             if not self.looks.deleted and number >= len(moments) // 2:
                 self._delete_spool()
         self._store.start()
@@ -90,6 +89,10 @@ class Trial:
         self._look()
         self.looks.seconds = time.monotonic() - began
         return self.looks
+
+    def died(self) -> None:
+        self.looks.kills.append(time.time())
+        self._look()
 
     def _disturb(self, child: subprocess.Popen[bytes], moment: float, number: int) -> int | None:
         """Until the web has seen its share of the requests; every second time the store is away for a part of

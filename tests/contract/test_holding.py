@@ -44,7 +44,9 @@ def page(segment: str, *, body: bytes = b"1", first: bool = True, status: int = 
 
 
 def robots_in(segment: str) -> RobotsRead:
-    return RobotsRead(status=200, body=b"User-agent: *\nDisallow: /no", record=RecordAt(segment, 5, 5), etag='"r"')
+    return RobotsRead(
+        status=200, body=b"User-agent: *\nDisallow: /no", record=RecordAt(segment, 5, 5), etag='"r"'
+    )
 
 
 def mark(segment: str, length: int = 10) -> SegmentMark:
@@ -52,7 +54,9 @@ def mark(segment: str, length: int = 10) -> SegmentMark:
 
 
 def settle(driver: Driver, lease: HostLease, *results: Result) -> None:
-    outcomes = [driver.outcome(lease, result, task) for result, task in zip(results, lease.tasks, strict=True)]
+    outcomes = [
+        driver.outcome(lease, result, task) for result, task in zip(results, lease.tasks, strict=True)
+    ]
     segments = {result.record.segment for result in results if result.record}
     driver.settle(*outcomes, marks=[mark(segment) for segment in segments])
 
