@@ -400,7 +400,7 @@ def _standing(row: HostRow) -> HostStanding:
 
 
 def _check_held(tables: _Tables) -> None:
-    """What waits to be stored is in the ledger under that segment, and is counted; a page is held at most once."""
+    """What waits to be stored is in the ledger under that segment, and counted; a page is held at most once."""
     held = {place: decode_held(raw) for place, raw in tables.raw["unstored"].items()}
     counts: dict[str, list[int]] = {segment: [0, 0] for segment in tables.tally.held}
     for place, entry in held.items():
@@ -408,13 +408,15 @@ def _check_held(tables: _Tables) -> None:
         counts[segment.decode()][0] += 1
         counts[segment.decode()][1] += entry.is_page
         row = decode_fetch(tables.raw["ledger"][fetch])
-        assert row.record is not None and row.record[0] == segment.decode()
+        assert row.record
+        assert row.record[0] == segment.decode()
         if entry.is_page:
             assert tables.urls[fetch[:16]].waiting == segment + b"\0" + fetch[16:]
             assert tables.urls[fetch[:16]].state == UrlState.COMPLETED
     assert counts == tables.tally.held
     lost = [row for row in map(decode_fetch, tables.raw["ledger"].values()) if row.result == "lost"]
-    assert len(lost) == tables.tally.lost and all(row.record is None for row in lost)
+    assert len(lost) == tables.tally.lost
+    assert not any(row.record for row in lost)
 
 
 def _check_abandoned(tables: _Tables) -> None:

@@ -1,4 +1,4 @@
-"""What the frontier promises of an archive in object storage: a page is safe when its segment is, and not before."""
+"""What the frontier promises of an archive in object storage: a page is safe when its segment is, not before."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from skitter.frontier.rocks import losing
 from skitter.frontier.rocks.store import Batch
 from skitter.model import (
     Copy,
-    FailureKind,
     Failed,
+    FailureKind,
     Fetched,
     HostLease,
     NotModified,
@@ -167,7 +167,8 @@ def test_a_later_copy_of_a_lost_body_stays(driver: Driver) -> None:
     fetched_in(driver, S2, "http://b.test/1")
     driver.lost(S1)
     (copy,) = driver.ask(driver.frontier.first_copies([b"1" * 32]))
-    assert copy is not None and copy.segment == S2
+    assert copy is not None
+    assert copy.segment == S2
 
 
 def refetched_in(driver: Driver, segment: str, result: Result) -> None:

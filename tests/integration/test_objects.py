@@ -111,7 +111,8 @@ def test_taking_away_what_is_not_there_is_harmless(objects: Objects, tmp_path: P
     run(objects.put("a", file_of(tmp_path, 10)))
     run(objects.take_away(["a", "b"]))
     assert objects.list() == {}
-    assert objects.size("a") is None and run(objects.size_of("a")) is None
+    assert objects.size("a") is None
+    assert run(objects.size_of("a")) is None
 
 
 def test_a_read_of_what_is_gone_says_so(objects: Objects) -> None:
