@@ -35,6 +35,7 @@ AHEAD = 60.0
 PAUSE = (1.1, 1.6)
 SPARE = 300_000
 FULL_AT_LAST = 30.0
+KILLED_WHILE_PAUSED = 0.5
 GIVE_UP = 3600.0
 
 
@@ -170,7 +171,8 @@ class Torment:
         self._done.counts[Act.PAUSE] += 1
 
     def _fill(self) -> None:
-        """The crawl must stop by itself, once more when it is started on the full disk, and go on after that."""
+        """The crawl must pause and say so, also when it is started on the full disk; killed there, or given room
+        again, it goes on."""
         if self._disk is None:
             return
         self._done.counts[Act.FULL] += 1
@@ -178,16 +180,29 @@ class Torment:
             for spare in (self._choose.randint(0, SPARE), 0):
                 if self._child is None:
                     self._start(jump=False)
+                paused = self._pauses()
                 self._disk.fill(spare)
-                code = self._exits_within(FULL_AT_LAST)
-                if code not in (OUR_FAULT, None):
-                    self._done.faults.append(f"exit code {code} on a full disk")
-                if code is None:
-                    self._done.faults.append("a full disk was not noticed")
+                if not self._has_paused(paused):
                     break
-                self._note_end(death=True)
+                self._done.deaths.append(time.time())
+                if self._choose.random() > KILLED_WHILE_PAUSED:
+                    break
+                self._kill(Act.KILL)
         finally:
             self._disk.free()
+
+    def _has_paused(self, before: int) -> bool:
+        deadline = time.monotonic() + FULL_AT_LAST
+        code = self._await(lambda: self._pauses() > before or time.monotonic() > deadline)
+        if code is not None:
+            self._done.faults.append(f"exit code {code} on a full disk")
+            self._note_end(death=True)
+        elif self._pauses() == before:
+            self._done.faults.append("a full disk was not noticed")
+        return code is None and self._pauses() > before
+
+    def _pauses(self) -> int:
+        return Path(self._output.name).read_bytes().count(b"paused: ")
 
     def _damage(self) -> None:
         """One time in two; a torn log takes its last commit with it, as a power loss would."""

@@ -50,7 +50,8 @@ def make_crawl(folder: Path, pages: int = 8, *, grows: bool = False, segment_siz
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "crawl.toml").write_text("")
     archive = folder / "archive"
-    store = Archive.open(archive, ArchiveSettings(segment_size=segment_size), FakeClock(SENT_AT), (), {})
+    settings = ArchiveSettings(segment_size=segment_size, tables=(), metadata=False)
+    store = Archive.open(archive, settings, FakeClock(SENT_AT), (), {})
     marks: dict[str, SegmentMark] = {}
     original: Copy | None = None
     for number in range(pages):

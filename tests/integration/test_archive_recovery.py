@@ -323,22 +323,30 @@ def test_a_segment_that_does_not_begin_as_one_is_reported(tmp_path: Path) -> Non
         Archive.open(folder, SMALL, SystemClock(), [mark], {})
 
 
-def test_a_file_size_limit_refuses_the_append_and_leaves_nothing_of_it(tmp_path: Path) -> None:
+def commit(archive: Archive, ledger: Ledger, url: str) -> None:
+    ledger.commit(archive.marks(), [url])
+    archive.committed()
+
+
+def test_a_file_size_limit_refuses_the_commit_and_leaves_nothing_of_it(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger")
     archive = opened(tmp_path / "archive", ledger, ArchiveSettings())
     append(archive, "http://a.test/1")
     (before,) = archive.marks()
+    commit(archive, ledger, "http://a.test/1")
+    append(archive, "http://a.test/refused")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (before.length + 600, hard))
     try:
         with pytest.raises(DiskFull, match=str(tmp_path)):
-            append(archive, "http://a.test/refused")
+            archive.marks()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert (tmp_path / "archive" / f"{before.segment}.open").stat().st_size == before.length
+    archive.close()
+    assert_holds_exactly(tmp_path / "archive", ["http://a.test/1"])
+    archive = opened(tmp_path / "archive", ledger, ArchiveSettings())
     append(archive, "http://a.test/2")
-    ledger.commit(archive.marks(), ["http://a.test/1", "http://a.test/2"])
-    archive.committed()
+    commit(archive, ledger, "http://a.test/2")
     archive.close()
     assert_holds_exactly(tmp_path / "archive", ledger.urls())
 
@@ -353,31 +361,33 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(tmp_path)], check=True)
 
 
-def append_without_end(archive: Archive, kept: list[str]) -> None:
+def append_without_end(archive: Archive, ledger: Ledger) -> None:
     noise = random.Random(3).randbytes(3000)
     for number in itertools.count():
         url = f"http://a.test/{number}"
         said = Said(text=url, links=((f"{url}/next", Link("next")),))
-        archive.append(exchange(url, noise), digest=sha256(noise), media_type="", said=said)
-        kept.append(url)
+        sent = exchange(url=url, body=noise + url.encode())
+        archive.append(sent, digest=sha256(sent.body), media_type="text/html", said=said)
+        commit(archive, ledger, url)
 
 
-def test_a_full_disk_refuses_appends_until_there_is_room_again(small_disk: Path) -> None:
+def test_a_full_disk_refuses_commits_until_there_is_room_again(small_disk: Path) -> None:
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(500_000))
     folder, ledger = small_disk / "archive", Ledger(Path(f"{small_disk}.ledger"))
     archive = opened(folder, ledger, ArchiveSettings(segment_size=9_000))
-    kept: list[str] = []
     with pytest.raises(DiskFull, match=r"no room left in \S*archive "):
-        append_without_end(archive, kept)
-    filled = len(kept)
+        append_without_end(archive, ledger)
+    filled = len(ledger.urls())
+    assert filled > 5
     with pytest.raises(DiskFull):
-        append_without_end(archive, kept)
-    assert len(kept) == filled > 5
+        append_without_end(archive, ledger)
+    assert len(ledger.urls()) == filled
     ballast.unlink()
+    archive.close()
+    archive = opened(folder, ledger, ArchiveSettings(segment_size=9_000))
     append(archive, "http://a.test/after")
-    ledger.commit(archive.marks(), [*kept, "http://a.test/after"])
-    archive.committed()
+    commit(archive, ledger, "http://a.test/after")
     archive.close()
     assert_holds_exactly(folder, ledger.urls())
 

@@ -96,7 +96,8 @@ def test_the_archive_holds_it_as_http1_that_readers_understand(
     body = b"<title>two</title>"
     with serving_http2(replies(body, ("x-a", "1")), certificates.good("two.test")) as server:
         found = exchange("https://two.test/", limits(certificates, server))
-    archive = Archive.open(tmp_path, ArchiveSettings(), SystemClock(), (), {})
+    settings = ArchiveSettings(tables=(), metadata=False)
+    archive = Archive.open(tmp_path, settings, SystemClock(), (), {})
     archive.append(found, digest=sha256(body), media_type="text/html")
     archive.marks()
     archive.committed()

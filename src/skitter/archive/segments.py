@@ -25,11 +25,14 @@ OPEN = ".open"
 WARC = ".warc.gz"
 INDEX = ".cdxj"
 ROWS = ".rows"
-# A part of this many rows or bytes of rows is due: 5,000 pages of 29 KB are 60 MB of rows and 12 MB of Parquet.
-ROWS_A_PART = 5_000
-BYTES_A_PART = 32_000_000
+# A part of this many rows or bytes of rows is due: 2,000 pages of 29 KB are 22 MB of rows and 5 MB of Parquet.
+# Making it takes several times the rows in memory.
+ROWS_A_PART = 2_000
+BYTES_A_PART = 16_000_000
 # And of whatever there is after this long, so that a slow crawl can be asked too: 1,000 parts a week.
 SECONDS_A_PART = 600.0
+# What is held back until the next commit asks for it: as much as 500 pages of 29 KB take.
+_BUFFER = 8_000_000
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -78,10 +81,10 @@ class SegmentFiles:
 class Segment:
     """A growing segment.
 
-    The three lengths are what was written; `committed` is what the frontier last acknowledged, and never more.
-    The files may be longer only inside a failing `append`. `parts_end` is how much of the rows is in Parquet;
-    only committed ones are. `write_part` and `finish` may run in another thread, one at a time: the former
-    while this one appends, the latter when nothing is appended any more.
+    The three lengths are what was appended; `flush` brings the files up to them, in one write each for all the
+    records of a commit; `committed` is what the frontier last acknowledged, and never more. `parts_end` is how
+    much of the rows is in Parquet; only committed ones are. `write_part` and `finish` may run in another thread,
+    one at a time: the former while this one appends, the latter when nothing is appended any more.
     """
 
     def __init__(
@@ -99,6 +102,8 @@ class Segment:
         self.begun_at = math.inf
         self._tables = tables
         self._files = SegmentFiles(folder, name)
+        self._waiting: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
+        self._held = 0
         self._fds: list[int] = []
         try:
             for path in (self._files.growing, self._files.journal, self._files.rows):
@@ -117,6 +122,7 @@ class Segment:
             raise
         try:
             segment.append(warcinfo, b"", b"")
+            segment.flush()
         except OSError:
             segment.discard()
             raise
@@ -139,18 +145,25 @@ class Segment:
         )
 
     def append(self, members: bytes, line: bytes, row: bytes) -> None:
-        """All writes or none. Written through at once, so that a full disk is this append's fault."""
-        try:
-            _write(self._fds[0], members, self.length)
-            _write(self._fds[1], line, self.index_length)
-            _write(self._fds[2], row, self.rows_length)
-        except OSError:
-            self._cut(self.mark)
-            raise
+        for waiting, content in zip(self._waiting, (members, line, row), strict=True):
+            waiting.append(content)
         self.length += len(members)
         self.index_length += len(line)
         self.rows_length += len(row)
         self.rows_since_part += 1
+        self._held += len(members) + len(line) + len(row)
+        if self._held > _BUFFER:
+            self.flush()
+
+    def flush(self) -> None:
+        """What was appended is in the files. On a full disk it is not, and this segment is worth no more than
+        its last commit."""
+        ends = (self.length, self.index_length, self.rows_length)
+        for fd, waiting, end in zip(self._fds, self._waiting, ends, strict=True):
+            content = b"".join(waiting)
+            waiting.clear()
+            _write(fd, content, end - len(content))
+        self._held = 0
 
     def descriptors(self) -> tuple[int, ...]:
         return tuple(self._fds)
@@ -203,13 +216,20 @@ class Segment:
         if mark.index_length == 0:
             self.discard()
             return
+        self._drop_waiting()
         self._cut(mark)
         self.length, self.index_length, self.rows_length = mark.length, mark.index_length, mark.rows_length
         self.finish()
 
     def discard(self) -> None:
+        self._drop_waiting()
         self.release()
         self._files.discard()
+
+    def _drop_waiting(self) -> None:
+        for waiting in self._waiting:
+            waiting.clear()
+        self._held = 0
 
     def release(self) -> None:
         while self._fds:

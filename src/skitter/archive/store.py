@@ -164,7 +164,13 @@ class Archive:
 
     def marks(self) -> tuple[SegmentMark, ...]:
         """What to commit with the pages: the lengths of every segment that grew since the last commit."""
-        grown = (segment.mark for segment in self._segments() if not segment.is_committed)
+        growing = [segment for segment in self._segments() if not segment.is_committed]
+        try:
+            for segment in growing:
+                segment.flush()
+        except OSError as error:
+            raise fault(self.folder, error) from error
+        grown = (segment.mark for segment in growing)
         self._offered = {mark.segment: mark for mark in grown if mark.index_length}
         return tuple(self._offered.values())
 

@@ -57,6 +57,8 @@ def write_parts(
             reach(Point.BETWEEN_PARTS)
         built = _BUILDERS[table](columns, segment)
         write_part(part_path(folder, table, stem, start, end), _parquet(table, built))
+    # Arrow keeps what it was given: after a part that is 100 MB of nothing.
+    pa.default_memory_pool().release_unused()
     return len(columns["url"])
 
 

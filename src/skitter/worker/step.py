@@ -50,6 +50,8 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)
 _CODED_START = 512
 _CUT = "read to"
+# Bytes. A revisit record takes some 680 in the archive, as many as a short error page as it is.
+_WORTH_A_REVISIT = 512
 _LONGEST_RETRY_AFTER = 7 * 86_400
 
 
@@ -116,8 +118,9 @@ class Step:
         """The result, with where its exchange lies in the archive."""
         original = known or (self._fresh_copies.get(digest) if exchange.body else None)
         media_type = parse_content_type(exchange.header("content-type")).essence
+        again = None if 0 < len(exchange.body) < _WORTH_A_REVISIT else original
         archived = self._archive.append(
-            exchange, digest=digest, media_type=media_type, original=original, said=said
+            exchange, digest=digest, media_type=media_type, original=again, said=said
         )
         if archived.is_revisit or not exchange.body:
             return replace(result, record=archived.record)

@@ -266,16 +266,19 @@ class Turn:
             self.book.seen.was_mistaken(key)
         return row
 
-    def get_ready(self, ident: bytes, host: HostRow) -> None:
-        """Read all of a small host in one go: its pages' rows are about to be leased, and nine of ten links of a
-        page lead to its own host. One scan costs as much as three to six single reads."""
+    def small_host(self, ident: bytes, host: HostRow) -> dict[bytes, UrlRow] | None:
+        """All of a small host in one go, None of a larger one: its pages are about to be leased, and nine of ten
+        links of a page lead to its own host. One scan costs as much as three to six single reads."""
         if host.admitted > _SMALL_HOST:
-            return
+            return None
         book = self.book
-        rows = book.store.scan("urls", ident, _after(ident))
-        for key, raw in itertools.islice(rows, 2 * _SMALL_HOST):
+        found = list(itertools.islice(book.store.scan("urls", ident, _after(ident)), 2 * _SMALL_HOST))
+        for key, raw in found:
             self._raw[key] = raw
             book.recent.add(key)
+        if len(found) == 2 * _SMALL_HOST:
+            return None
+        return {key: self._urls.get(key) or decode_url(raw) for key, raw in found}
 
     def out(self, key: bytes) -> None:
         """This URL is leased: its row will be wanted again."""

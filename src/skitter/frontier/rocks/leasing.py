@@ -17,6 +17,7 @@ from skitter.frontier.rocks.rows import (
     LeaseRow,
     UrlRow,
     decode_errand,
+    lane_of,
     micros,
     seconds,
 )
@@ -126,11 +127,11 @@ class Leasing:
     ) -> list[tuple[Task, bytes]]:
         """The tier whose turn it is goes first; the rest of the lease is filled by urgency."""
         chosen: list[tuple[Task, bytes]] = []
-        turn.get_ready(ident, host)
+        rows = turn.small_host(ident, host)
         for lane_tier in (tier, *(t for t in range(TIERS) if t != tier)):
             if len(chosen) >= most or not host.queued[lane_tier]:
                 continue
-            taken = _take(turn, ident, host, lane_tier, most - len(chosen))
+            taken = _take(turn, ident, host, lane_tier, most - len(chosen), rows)
             lease.pages[lane_tier] = len(taken)
             host.queued[lane_tier] -= len(taken)
             turn.tally.tiers[lane_tier] -= len(taken)
@@ -220,18 +221,16 @@ def _errands(turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, most: int
     return chosen
 
 
-def _take(turn: Turn, ident: bytes, host: HostRow, tier: int, most: int) -> list[tuple[Task, bytes]]:
+def _take(
+    turn: Turn, ident: bytes, host: HostRow, tier: int, most: int, rows: dict[bytes, UrlRow] | None
+) -> list[tuple[Task, bytes]]:
     """The first allowed URLs of one lane. What robots.txt denies, or a host's address forbids, is settled on the
-    way."""
+    way. `rows` are all of the host, if they have been read."""
     taken: list[tuple[Task, bytes]] = []
     rules = turn.book.rules(ident)
-    lane = ident + bytes((tier + 1,))
     denied = 0
-    for slot, key in turn.book.store.scan("queue", lane + host.lows[tier], ident + bytes((tier + 2,))):
-        row = turn.url(key)
-        if row is None or row.slot != slot:
-            turn.delete("queue", slot)
-            continue
+    waiting = _queued(turn, ident, host, tier) if rows is None else _queued_of(rows, tier)
+    for slot, key, row in waiting:
         if not taken:
             host.lows[tier] = slot[9:]  # all before it are gone, so the next look starts here
         ruling = rules.decide(target_of(row.url))
@@ -247,6 +246,23 @@ def _take(turn: Turn, ident: bytes, host: HostRow, tier: int, most: int) -> list
         if len(taken) >= most or denied >= _MOST_DENIED:
             break
     return taken
+
+
+def _queued(turn: Turn, ident: bytes, host: HostRow, tier: int) -> Iterator[tuple[bytes, bytes, UrlRow]]:
+    lane = ident + bytes((tier + 1,))
+    for slot, key in turn.book.store.scan("queue", lane + host.lows[tier], ident + bytes((tier + 2,))):
+        row = turn.url(key)
+        if row is None or row.slot != slot:
+            turn.delete("queue", slot)
+        else:
+            yield slot, key, row
+
+
+def _queued_of(rows: dict[bytes, UrlRow], tier: int) -> list[tuple[bytes, bytes, UrlRow]]:
+    """A row that is queued names its slot, so the queue itself need not be read."""
+    return sorted(
+        (row.slot, key, row) for key, row in rows.items() if row.slot and lane_of(row.slot) == tier + 1
+    )
 
 
 def _robots_task(host: HostRow, url: str) -> Task:
