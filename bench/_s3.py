@@ -31,6 +31,8 @@ class S3Server:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
+        self.cut_off = 0
+        """Uploads that a stop struck in the middle."""
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
@@ -77,6 +79,10 @@ class S3Server:
             self._child.kill()
             self._child.wait()
             self._child = None
+            # Written under such a name until it is whole: rclone's own way, of which S3 would show nothing.
+            for path in self.folder.rglob("*.partial"):
+                path.unlink()
+                self.cut_off += 1
 
     def __enter__(self) -> Self:
         self.start()

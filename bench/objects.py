@@ -38,7 +38,7 @@ from skitter.testing.web import SyntheticWeb
 PREFIX = "crawl"
 SHOWN = 10
 GIVE_UP = 900.0
-REFUSED = 2
+AWAY = 3.0
 
 
 class Looks(msgspec.Struct, kw_only=True):
@@ -46,6 +46,7 @@ class Looks(msgspec.Struct, kw_only=True):
 
     kills: list[float] = []
     stops: int = 0
+    cut_off: int = 0
     stored: list[int] = []
     deleted: str = ""
     deleted_fetches: int = 0
@@ -85,10 +86,29 @@ class Trial:
                 self._delete_spool()
         self._store.start()
         child = start(self._command, output, self._store.environ)
+        self._go_away_once(child)
         self.looks.code = child.wait(GIVE_UP)
         self._look()
         self.looks.seconds = time.monotonic() - began
         return self.looks
+
+    def _said(self) -> int:
+        log = self._folder / "crawl" / "skitter.log"
+        return log.stat().st_size if log.exists() else 0
+
+    def _stop_store(self) -> None:
+        self._store.stop()
+        self.looks.stops += 1
+
+    def _go_away_once(self, child: subprocess.Popen[bytes]) -> None:
+        """In the last run the store is away for a while and comes back."""
+        silent = self._said()
+        while child.poll() is None and self._said() <= silent:
+            time.sleep(0.02)
+        if child.poll() is None and self._kills:
+            self._stop_store()
+            time.sleep(AWAY)
+            self._store.start()
 
     def died(self) -> None:
         self.looks.kills.append(time.time())
@@ -97,13 +117,13 @@ class Trial:
     def _disturb(self, child: subprocess.Popen[bytes], moment: float, number: int) -> int | None:
         """Until the web has seen its share of the requests; every second time the store is away for a part of
         that."""
-        began = self._size.look()
+        began, silent = self._size.look(), self._said()
         target = max(int(moment * self._expected), began + 40)
-        while (seen := self._size.look()) < target:
-            # not before the crawl has looked for it
-            if number % 2 == 0 and seen > began + 10 and self._store.is_up:
-                self._store.stop()
-                self.looks.stops += 1
+        away = number % 2 == 0
+        while self._size.look() < target or (away and self._store.is_up):
+            # not before the crawl has looked for it, and says that it goes on
+            if away and self._store.is_up and self._said() > silent:
+                self._stop_store()
             try:
                 return child.wait(0.02)
             except subprocess.TimeoutExpired:
@@ -224,6 +244,7 @@ def run(options: argparse.Namespace, folder: Path) -> int:
         looks = Trial(folder, web, store, options).run(output)
     progress("reading the log, the ledger and the bucket")
     result, lost = verdict(folder, store, plan, options.delay, looks)
+    looks.cut_off = store.cut_off
     show(options, looks, result, lost)
     return 1 if result.faults else 0
 
@@ -232,6 +253,7 @@ def show(options: argparse.Namespace, looks: Looks, result: Account, lost: int) 
     figures: dict[str, object] = {
         "kills": len(looks.kills),
         "stops of the store": looks.stops,
+        "uploads cut off by them": looks.cut_off,
         "seconds": round(looks.seconds, 1),
         "requests the web saw": result.requests + lost,
         "fetches settled": result.settled,
