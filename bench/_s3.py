@@ -80,7 +80,7 @@ class S3Server:
             self._child.wait()
             self._child = None
             # Written under such a name until it is whole: rclone's own way, of which S3 would show nothing.
-            for path in self.folder.rglob("*.partial"):
+            for path in self.folder.rglob(".rclone_temp_put_*"):
                 path.unlink()
                 self.cut_off += 1
 
