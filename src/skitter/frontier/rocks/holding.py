@@ -15,7 +15,7 @@ from skitter.model import Fetched, Outcome, RobotsRead
 def hold(
     turn: Turn, outcome: Outcome, row: UrlRow | None, *, is_page: bool = False, behalf: str = ""
 ) -> None:
-    """The fetch that was entered in the ledger in this turn; 3 us. `behalf` is whose robots.txt it was."""
+    """The fetch that was entered in the ledger in this turn; 2.3 us. `behalf` is whose robots.txt it was."""
     result = outcome.result
     if result.record is None:
         return
