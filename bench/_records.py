@@ -6,6 +6,7 @@ The kill trial and the end-to-end tests compare these with the web's own log. Ne
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import warnings
@@ -19,11 +20,13 @@ from typing import Any, NamedTuple
 from pyarrow.parquet import ParquetFile
 
 from skitter.archive.parts import TABLES
+from skitter.clock import SystemClock
+from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.rows import Tally, decode_fetch, decode_host, decode_tally, decode_url, seconds
 from skitter.frontier.rocks.store import Store
-from skitter.model import Host, UrlState
-from skitter.settings import FrontierSettings
+from skitter.model import Host, SegmentMark, UrlState
+from skitter.settings import FrontierSettings, Settings
 from skitter.urls.canonical import host_id, key_of, robots_url
 
 with warnings.catch_warnings():
@@ -124,7 +127,20 @@ def _disagreements(tally: Tally, states: dict[str, str], queued: int, fetches: i
         yield f"fetches: {tally.fetches} by the totals, {fetches} by the ledger"
 
 
-def archive_faults(archive: Path, found: list[Record]) -> list[str]:
+def marks(frontier: Path) -> list[SegmentMark]:
+    """What is committed of each segment, as the frontier's own view has it."""
+
+    async def ask() -> list[SegmentMark]:
+        opened = RocksFrontier(frontier, Settings(), SystemClock(), read_only=True)
+        try:
+            return await opened.marks()
+        finally:
+            await opened.close()
+
+    return asyncio.run(ask())
+
+
+def archive_faults(archive: Path, found: list[Record], *, merged: bool = True) -> list[str]:
     """Debris, segments that gzip cannot read, index lines that lead elsewhere, revisits of nothing."""
     faults = [f"left behind: {path.name}" for path in sorted(archive.iterdir()) if _is_debris(path)]
     segments = sorted(archive.glob("*.warc.gz"))
@@ -137,7 +153,7 @@ def archive_faults(archive: Path, found: list[Record]) -> list[str]:
         f"{r.url} revisits {r.refers_to}, not here" for r in found if r.refers_to and r.refers_to not in ids
     ]
     if segments:
-        faults += _index_faults(archive, found)
+        faults += _index_faults(archive, found, merged)
         faults += _table_faults(archive, found)
     return faults
 
@@ -171,8 +187,8 @@ def _rows(archive: Path, table: str, columns: list[str]) -> list[dict[str, Any]]
     return [row for part in parts for row in ParquetFile(part).read(columns).to_pylist()]
 
 
-def _index_faults(archive: Path, found: list[Record]) -> Iterator[str]:
-    """Each record has one line, each line one record, in the merged index and in the segments' own."""
+def _index_faults(archive: Path, found: list[Record], has_merged: bool) -> Iterator[str]:
+    """Each record has one line, each line one record, in the merged index (if any) and in the segments' own."""
     there = {(record.segment, record.offset): record.url for record in found}
     merged = _index_lines(archive / "index.cdxj")
     apart = [
@@ -181,6 +197,7 @@ def _index_faults(archive: Path, found: list[Record]) -> Iterator[str]:
         if index.name != "index.cdxj"
         for line in _index_lines(index)
     ]
+    merged = merged if has_merged else apart
     for name, lines in (("index.cdxj", merged), ("the segments' indexes", apart)):
         places = Counter((line["filename"], int(line["offset"])) for line in lines)
         for place in places.keys() - there.keys():

@@ -22,6 +22,8 @@ from skitter.frontier.rocks.rows import (
     TABLES,
     HostRow,
     decode_errand,
+    decode_fetch,
+    decode_held,
     decode_host,
     decode_tally,
     decode_tasks,
@@ -167,6 +169,12 @@ class Driver:
     def refresh(self, *, host: str | None = None, url: str | None = None) -> int:
         return self.run(self.frontier.refresh(host=Host(host) if host else None, url=url))
 
+    def stored(self, segment: str) -> None:
+        self.run(self.frontier.stored(segment))
+
+    def lost(self, segment: str) -> int:
+        return self.run(self.frontier.lost(segment))
+
     def stats(self) -> Stats:
         """Without the seen filter's figures, which are of this process and not of the crawl."""
         return msgspec.structs.replace(self.ask(self.frontier.stats()), seen_filter=None)
@@ -283,6 +291,7 @@ def audit(frontier: RocksFrontier) -> None:
     _check_standings(tables)
     _check_abandoned(tables)
     _check_fingerprints(tables)
+    _check_held(tables)
     _check_memory(frontier, tables)
 
 
@@ -390,6 +399,26 @@ def _standing(row: HostRow) -> HostStanding:
     if sum(row.queued) + row.errands == 0:
         return HostStanding.IDLE
     return HostStanding.BACKING_OFF if row.failures else HostStanding.WAITING
+
+
+def _check_held(tables: _Tables) -> None:
+    """What waits to be stored is in the ledger under that segment, and counted; a page is held at most once."""
+    held = {place: decode_held(raw) for place, raw in tables.raw["unstored"].items()}
+    counts: dict[str, list[int]] = {segment: [0, 0] for segment in tables.tally.held}
+    for place, entry in held.items():
+        segment, _, fetch = place.partition(b"\0")
+        counts[segment.decode()][0] += 1
+        counts[segment.decode()][1] += entry.is_page
+        row = decode_fetch(tables.raw["ledger"][fetch])
+        assert row.record
+        assert row.record[0] == segment.decode()
+        if entry.is_page:
+            assert tables.urls[fetch[:16]].waiting == segment + b"\0" + fetch[16:]
+            assert tables.urls[fetch[:16]].state == UrlState.COMPLETED
+    assert counts == tables.tally.held
+    lost = [row for row in map(decode_fetch, tables.raw["ledger"].values()) if row.result == "lost"]
+    assert len(lost) == tables.tally.lost
+    assert not any(row.record for row in lost)
 
 
 def _check_abandoned(tables: _Tables) -> None:

@@ -50,6 +50,7 @@ _CRAWL_FLAGS: tuple[tuple[str, str, str, str], ...] = (
     ("--delay", "politeness.delay", "SECONDS", "between two requests to one host (default 1)"),
     ("--concurrency", "fetch.concurrency", "N", "requests in flight over all hosts (default 256)"),
     ("--contact", "identity.contact", "ADDRESS", "e-mail or URL for site owners; needed for public hosts"),
+    ("--archive", "archive.url", "URL", "object store for the archive, such as s3://BUCKET/PREFIX"),
     (
         "--resolve",
         "fetch.resolve",

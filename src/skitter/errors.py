@@ -8,7 +8,8 @@
     |- FolderInUse          another process works in the folder
     |- StoreFailed          the frontier's store could not read or write
     `- ArchiveFailed        the archive could not be written or is damaged
-       `- DiskFull          no room left; nothing that was settled is lost
+       |- DiskFull          no room left; nothing that was settled is lost
+       `- ObjectsFailed     the object store does not answer, or refuses; it is tried again
 
 Foreign exceptions are translated once, at the adapter that calls the foreign library.
 """
@@ -49,4 +50,8 @@ class ArchiveFailed(SkitterError):
 
 
 class DiskFull(ArchiveFailed):
+    pass
+
+
+class ObjectsFailed(ArchiveFailed):
     pass

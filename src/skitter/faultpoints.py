@@ -32,6 +32,12 @@ class Point(StrEnum):
     """One table has a part that another has yet to get."""
     BEFORE_FINISH = "before_finish"
     """A segment is whole, committed and synced, and has no final name."""
+    BETWEEN_OBJECTS = "between_objects"
+    """One file of a segment is in the object store, the others are not."""
+    BEFORE_STORED = "before_stored"
+    """All of a segment is in the object store, the frontier was not told."""
+    BEFORE_REMOVAL = "before_removal"
+    """The frontier knows, the local files are still there."""
 
 
 def _planned() -> tuple[str, int]:

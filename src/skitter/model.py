@@ -163,20 +163,25 @@ class RecordAt(msgspec.Struct, frozen=True):
 
 
 class Copy(msgspec.Struct, frozen=True):
-    """The first archived copy of a body: what a `revisit` record refers to."""
+    """The first archived copy of a body: what a `revisit` record refers to, and the segment it lies in."""
 
     url: str
     fetched_at: float
     record_id: str
+    segment: str = ""
 
 
 class SegmentMark(msgspec.Struct, frozen=True):
-    """How much of a segment is committed: bytes of the WARC file and of its journals of index lines and rows."""
+    """How much of a segment is committed: bytes of the WARC file and of its journals of index lines and rows.
+    `stored` when all of it is safe in the object store, and need not be here any more; `held` when the frontier
+    knows what lies in it until then."""
 
     segment: str
     length: int
     index_length: int
     rows_length: int = 0
+    stored: bool = False
+    held: bool = False
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):

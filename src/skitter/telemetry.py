@@ -50,6 +50,8 @@ class Metric(StrEnum):
     ADDED = "skitter_urls_added_total"
     ARCHIVED_BYTES = "skitter_archived_bytes_total"
     PARTS = "skitter_table_parts_total"
+    STORED_SEGMENTS = "skitter_segments_stored_total"
+    SPOOL = "skitter_spool_bytes"
     REUSED = "skitter_connections_reused_total"
     DNS_HITS = "skitter_dns_cache_hits_total"
     DNS_LOOKUPS = "skitter_dns_lookups_total"
@@ -86,6 +88,10 @@ METRICS: dict[Metric, Described] = {
     Metric.ADDED: Described(_COUNTER, "URLs", "URLs that were new and were queued."),
     Metric.ARCHIVED_BYTES: Described(_COUNTER, "bytes", "Written to the archive, compressed."),
     Metric.PARTS: Described(_COUNTER, "parts", "Times that rows became Parquet while the crawl ran."),
+    Metric.STORED_SEGMENTS: Described(
+        _COUNTER, "segments", "Uploaded to the object store, compared and committed."
+    ),
+    Metric.SPOOL: Described(_GAUGE, "bytes", "In the crawl's folder and not in its object store yet."),
     Metric.REUSED: Described(_COUNTER, "requests", "Requests over a connection that was already open."),
     Metric.DNS_HITS: Described(_COUNTER, "lookups", "Host names answered from the DNS cache."),
     Metric.DNS_LOOKUPS: Described(_COUNTER, "lookups", "Host names asked of a DNS server."),
@@ -120,13 +126,15 @@ class Event(StrEnum):
     HOST_GIVEN_UP = "host_given_up"
     LEASE_EXPIRED = "lease_expired"
     LOG_RESUMED = "log_resumed"
+    UPLOAD_FAILED = "upload_failed"
+    SEGMENTS_LOST = "segments_lost"
 
 
 EVENTS: dict[Event, str] = {
     Event.CRAWL_STARTED: "A new crawl begins: folder, seeds, version.",
     Event.CRAWL_RESUMED: "An earlier crawl goes on: folder, what it had.",
     Event.CRAWL_DRAINING: "No new requests; those in flight are being finished, and why.",
-    Event.CRAWL_PAUSED: "There is no room on the disk: why, bytes needed and free.",
+    Event.CRAWL_PAUSED: "There is no room on the disk, or too much waits for upload: why, bytes needed and free.",
     Event.CRAWL_GOES_ON: "There is room again.",
     Event.CRAWL_ENDED: "The crawl ended: how, and its figures.",
     Event.FETCH_FAILED: "A request had no usable answer: URL, kind, detail, attempt.",
@@ -136,6 +144,8 @@ EVENTS: dict[Event, str] = {
     Event.HOST_GIVEN_UP: "A host failed too often; what waits for it becomes dead letters: host, last failure.",
     Event.LEASE_EXPIRED: "A worker did not come back in time; its URLs are queued again.",
     Event.LOG_RESUMED: "The log can be written again: lines lost meanwhile.",
+    Event.UPLOAD_FAILED: "The object store does not take what is uploaded, and why; it is tried again.",
+    Event.SEGMENTS_LOST: "Segments were gone before they were stored: how many, and requests to make again.",
 }
 
 
@@ -154,6 +164,7 @@ class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
     in_progress: int = 0
     waiting_retry: int = 0
     pages_in_all: int = 0
+    unstored: int = 0
     denied: int = 0
     gone: int = 0
     dead: int = 0
@@ -200,6 +211,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     in_progress: int = 0
     waiting_retry: int = 0
     pages_in_all: int = 0
+    unstored: int = 0
     denied: int = 0
     refused: int = 0
     gone: int = 0

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from skitter import __version__
+from skitter.archive.objects import Objects
 from skitter.archive.store import Archive
 from skitter.clock import Clock, SystemClock
 from skitter.fetch.curl import Fetcher, user_agent
@@ -31,6 +32,7 @@ from skitter.worker.loop import Loop
 from skitter.worker.pdf import PdfReader
 from skitter.worker.report import Report
 from skitter.worker.step import Step
+from skitter.worker.upload import Uploader, give_back_lost
 
 # 512 files of RocksDB at most; segments, the log, DNS, standard streams.
 _OTHER_DESCRIPTORS = 640
@@ -46,6 +48,9 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True):
     report: Report
     telemetry: Telemetry
     log: Log
+    uploader: Uploader | None = None
+    given_back: tuple[int, int] = (0, 0)
+    """Segments that were gone before they were stored, and how many fetches went back with them."""
 
 
 @asynccontextmanager
@@ -78,10 +83,13 @@ async def open_crawl(
         closing.push_async_callback(frontier.close)
         for name, policy in settings.hosts.items():
             await _set_policies(frontier, name, policy)
+        objects = Objects(settings.archive.url) if settings.archive.url else None
+        given_back = await give_back_lost(folder.archive, objects, frontier) if objects else (0, 0)
         archive = Archive.open(
             folder.archive, settings.archive, clock, await frontier.marks(), _about(settings)
         )
-        closing.push_async_callback(_close_archive, archive, frontier)
+        closing.push_async_callback(close_archive, archive, frontier)
+        uploader = Uploader(objects, archive, frontier, settings.archive) if objects else None
         resolver = Resolver(settings.fetch, clock)
         closing.push_async_callback(resolver.close)
         guard = AddressGuard(
@@ -100,14 +108,22 @@ async def open_crawl(
             archive=archive,
             fetcher=fetcher,
             resolver=resolver,
-            loop=Loop(frontier, archive, step, clock, settings, report),
+            loop=Loop(frontier, archive, step, clock, settings, report, uploader),
             report=report,
             telemetry=telemetry,
             log=log,
+            uploader=uploader,
+            given_back=given_back,
         )
 
 
-async def _close_archive(archive: Archive, frontier: Frontier) -> None:
+async def probe_objects(settings: Settings) -> None:
+    """Whether the archive can go where it is to go; said before anything is asked of the web."""
+    if settings.archive.url:
+        await Objects(settings.archive.url).probe()
+
+
+async def close_archive(archive: Archive, frontier: Frontier) -> None:
     """A segment is given its final name only for commits that survive a power loss."""
     durable = False
     try:

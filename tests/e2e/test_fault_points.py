@@ -22,6 +22,8 @@ DEADLINE = 30.0
 COUNTS = (1, 2, 15)
 # Reached once a segment or part only, of which there are few.
 RARE = frozenset((Point.BETWEEN_PARTS, Point.BEFORE_FINISH))
+# Reached with an object store only: test_object_storage.py.
+ELSEWHERE = frozenset((Point.BETWEEN_OBJECTS, Point.BEFORE_STORED, Point.BEFORE_REMOVAL))
 # Without what only takes time: pages that fail five times, hosts that never yield their robots.txt.
 PLAN = WebPlan(
     hosts=10,
@@ -63,7 +65,7 @@ class Trial:
                 child.kill()
 
 
-@pytest.mark.parametrize("point", list(Point))
+@pytest.mark.parametrize("point", [point for point in Point if point not in ELSEWHERE])
 def test_deaths_at_any_point_cost_nothing_but_effort(tmp_path: Path, point: Point) -> None:
     """The first time it is reached, the second, and one when the crawl is well under way."""
     with SyntheticWeb(PLAN, log=tmp_path / "requests.jsonl", latency=(0.0, 0.02)) as web:

@@ -24,6 +24,7 @@ class Archived(msgspec.Struct, frozen=True):
 
     record: RecordAt
     record_id: str
+    is_revisit: bool = False
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +86,8 @@ class Records:
         )
         metadata = self._metadata(stored, record_id, date, common)
         row = self._row(stored, uri, key, payload, at)
-        return Written(request + record + metadata, line, row, Archived(at, record_id))
+        archived = Archived(at, record_id, stored.original is not None)
+        return Written(request + record + metadata, line, row, archived)
 
     def _answer(self, stored: Stored, record_id: str, date: str, fields: str) -> tuple[str, bytes]:
         exchange, original = stored.exchange, stored.original

@@ -46,6 +46,11 @@ def recover(
     return continued
 
 
+def lost(folder: Path, marks: Iterable[SegmentMark]) -> list[SegmentMark]:
+    """Segments of which committed bytes are neither here nor in the object store."""
+    return [mark for mark in marks if not mark.stored and SegmentFiles(folder, mark.segment).lacks(mark)]
+
+
 def next_serial(folder: Path, marks: Iterable[SegmentMark]) -> int:
     """One more than any segment that is here or was ever committed, also those moved away since."""
     names = (*(path.name for path in folder.iterdir()), *(mark.segment for mark in marks))
@@ -122,7 +127,7 @@ def _refuse_missing(folder: Path, committed: dict[str, SegmentMark], growing: li
     # A finished segment may be moved elsewhere; its index then still says that it was finished.
     present = set(os.listdir(folder)).union(growing)
     for name, mark in committed.items():
-        if name not in present and name.removesuffix(WARC) + INDEX not in present:
+        if not mark.stored and name not in present and name.removesuffix(WARC) + INDEX not in present:
             raise ArchiveFailed(
                 f"{folder / name} is gone with its {mark.length} committed bytes: put the file back (and the "
                 f"{INDEX} file of that name), or begin a new crawl folder"

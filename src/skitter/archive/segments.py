@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from skitter.archive.cdxj import write_sorted
-from skitter.archive.parts import discard_parts, sync_tables
+from skitter.archive.parts import TABLES, discard_parts, parts_of, sync_tables
 from skitter.archive.rows import whole_frames
 from skitter.errors import ArchiveFailed, DiskFull
 from skitter.faultpoints import Point, reach
@@ -55,6 +55,22 @@ class SegmentFiles:
         self.finished = folder / segment
         self.index = folder / (stem + INDEX)
 
+    def lacks(self, mark: SegmentMark) -> bool:
+        """Whether committed bytes are missing; of a finished segment, in the WARC file itself."""
+        if self.finished.exists():
+            return self.finished.stat().st_size < mark.length
+        wanted = (
+            (self.growing, mark.length),
+            (self.journal, mark.index_length),
+            (self.rows, mark.rows_length),
+        )
+        return any(not path.exists() or path.stat().st_size < length for path, length in wanted)
+
+    def shown(self) -> list[Path]:
+        """All files of a finished segment, the WARC file last."""
+        parts = (part.path for table in TABLES for part in parts_of(self.folder, table, self.stem))
+        return [*parts, self.index, self.finished]
+
     def discard(self) -> None:
         # The WARC file last: as long as it is there, the next recovery knows what to take away.
         discard_parts(self.folder, self.stem)
@@ -83,6 +99,7 @@ class Segment:
         self.parts_end = parts_end
         self.rows_since_part = 0
         self.part_at = math.inf
+        self.begun_at = math.inf
         self._tables = tables
         self._files = SegmentFiles(folder, name)
         self._waiting: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])

@@ -57,6 +57,7 @@ class Archive:
         lock: int,
         current: Segment | None,
         serial: int,
+        unstored: Iterable[str] = (),
     ) -> None:
         self.folder = folder
         self._settings = settings
@@ -65,8 +66,11 @@ class Archive:
         self._lock = lock
         self._current = current
         if current is not None:
-            current.part_at = clock.now()
+            current.part_at = current.begun_at = clock.now()
         self._serial = serial
+        # Only with an object store: segments that may yet be lost, and with them whatever refers to their
+        # records.
+        self._unstored = set(unstored)
         self._full: list[Segment] = []
         self._offered: dict[str, SegmentMark] = {}
         self._ids = warc.record_ids()
@@ -102,7 +106,9 @@ class Archive:
             lock = _locked(folder)
             try:
                 current = recover(folder, known, settings.segment_size, settings.tables)
-                return cls(folder, settings, clock, about, lock, current, next_serial(folder, known))
+                unstored = [mark.segment for mark in known if settings.url and not mark.stored]
+                serial = next_serial(folder, known)
+                return cls(folder, settings, clock, about, lock, current, serial, unstored)
             except BaseException:
                 os.close(lock)
                 raise
@@ -118,7 +124,8 @@ class Archive:
         original: Copy | None = None,
         said: Said = NOTHING_SAID,
     ) -> Archived:
-        """Store one exchange; with `original`, as a revisit that points at that copy instead of a body.
+        """Store one exchange; with `original`, as a revisit that points at that copy instead of a body, unless
+        that copy may yet be lost with a segment that is not stored: then with its body again.
 
         `original.fetched_at` is the `sent_at` of the exchange that was stored then. `said` goes into the metadata
         record and the tables. What it costs: bench/archive.py.
@@ -131,7 +138,7 @@ class Archive:
                 sent_at=exchange.sent_at or self._clock.now(),
                 digest=digest,
                 media_type=media_type,
-                original=original,
+                original=original if self._is_safe(original, exchange, segment) else None,
             )
             members, line, row, archived = self._records.of(stored, segment)
             reach(Point.BEFORE_APPEND)
@@ -140,6 +147,20 @@ class Archive:
         except OSError as error:
             raise fault(self.folder, error) from error
         return archived
+
+    def _is_safe(self, original: Copy | None, exchange: Exchange, segment: Segment) -> bool:
+        # A 304 has no body to store instead.
+        at = original.segment if original is not None else ""
+        return at not in self._unstored or at == segment.name or exchange.status == 304
+
+    def stored(self, segment: str) -> None:
+        """All of a finished segment is safe in the object store, and the frontier knows."""
+        self._unstored.discard(segment)
+
+    @property
+    def growing(self) -> frozenset[str]:
+        """Segments that are not finished."""
+        return frozenset(segment.name for segment in self._segments())
 
     def marks(self) -> tuple[SegmentMark, ...]:
         """What to commit with the pages: the lengths of every segment that grew since the last commit."""
@@ -231,13 +252,20 @@ class Archive:
 
     def _writable(self) -> Segment:
         current = self._current
-        if current is not None and current.length < self._settings.segment_size:
+        if current is not None and not self._is_full(current):
             return current
         begun = self._begun()
         if current is not None:
             self._full.append(current)
         self._current = begun
         return begun
+
+    def _is_full(self, segment: Segment) -> bool:
+        if segment.length >= self._settings.segment_size:
+            return True
+        # What is in a growing segment is not in the object store: it must not wait there for ever.
+        age = self._clock.now() - segment.begun_at if self._settings.url and segment.index_length else 0.0
+        return age >= self._settings.segment_seconds
 
     def _begun(self) -> Segment:
         now = self._clock.now()
@@ -246,7 +274,9 @@ class Archive:
         info_id = next(self._ids)
         info = warc.warcinfo(info_id, warc.warc_date(now), name, self._about, self._settings.compression)
         segment = Segment.create(self.folder, name, info_id, info, self._settings.tables)
-        segment.part_at = now
+        segment.part_at = segment.begun_at = now
+        if self._settings.url:
+            self._unstored.add(name)
         self._serial += 1
         self._begun_since_sync = True
         return segment
@@ -262,7 +292,7 @@ class Archive:
 
     def _start_next(self) -> None:
         current = self._current
-        if current is not None and current.is_committed and current.length >= self._settings.segment_size:
+        if current is not None and current.is_committed and self._is_full(current):
             self._full.append(current)
             self._current = None
         for segment in self._full:
@@ -287,6 +317,8 @@ class Archive:
 
     def _write_index(self) -> None:
         """Unless it is there already: each segment's lines are in it as they are in the segment's own."""
+        if self._settings.url:
+            return  # most segments are elsewhere, and readers take their own indexes
         merged = self.folder / MERGED_INDEX
         indexes = [path for path in self.folder.glob(f"*{INDEX}") if path.name != MERGED_INDEX]
         size = sum(path.stat().st_size for path in indexes)

@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
+from skitter.archive.objects import Objects
 from skitter.collection.captures import Capture, captures_of, segment_file
 from skitter.collection.layout import Layout, read_layout
 from skitter.collection.members import Member, inflate, read_members
 from skitter.collection.record import Record, parse_record
+from skitter.collection.remote import ObjectSource, SpooledSource
 from skitter.collection.source import FolderSource, Source
 from skitter.collection.tables import open_tables, select_only, sql_fault
 from skitter.errors import ArchiveFailed, NotACrawl, UsageError
 from skitter.model import RecordAt
 from skitter.parse.content import PageContent
 from skitter.parse.page import read_page
+from skitter.settings.load import load
 from skitter.urls.canonical import normalise
 
 if TYPE_CHECKING:
@@ -97,8 +100,12 @@ class Collection:
 
     @classmethod
     def at(cls, folder: Path | str) -> Collection:
-        """`folder` is a crawl's, or one that holds nothing but its `archive`."""
-        archive = Path(folder) / "archive"
+        """`folder` is a crawl's, or one that holds nothing but its `archive`, or the URL of an object store."""
+        if "://" in str(folder):
+            return cls(_objects(str(folder)), str(folder))
+        archive, url = Path(folder) / "archive", _archive_url(Path(folder))
+        if url:
+            return cls(SpooledSource(FolderSource(archive), _objects(url)), str(folder))
         if not archive.is_dir():
             raise NotACrawl(f"{folder} has no archive: name the folder given to skitter crawl --into")
         return cls(FolderSource(archive), str(folder))
@@ -230,6 +237,18 @@ class Collection:
                 found = parse_record(member.content) if isinstance(member, Member) else ""
                 if isinstance(found, Record):
                     yield RecordAt(segment.name, member.offset, member.length), found
+
+
+def _archive_url(folder: Path) -> str:
+    """Where a crawl's archive goes, if not into its folder."""
+    file = folder / "crawl.toml"
+    if not file.is_file():
+        return ""
+    return load(crawl_file=file, config_file=None, environ={}, flags={}).settings.archive.url
+
+
+def _objects(url: str) -> ObjectSource:
+    return ObjectSource(Objects(url))
 
 
 def stamp_of(at: str | datetime) -> str:

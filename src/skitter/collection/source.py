@@ -1,7 +1,7 @@
 """Where an archive's bytes come from: the one interface between readers and storage.
 
 The lowest part of the reading side. Names are relative to the archive, with `/` between folders. Nothing
-above it opens a file of the archive by itself, except DuckDB, which is given `locations`.
+above it opens a file of the archive by itself, except DuckDB, which is given `location`s.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ class Source(Protocol):
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
         """What there is of the range; shorter at the end of the file."""
 
-    def location(self, name: str = "") -> str:
-        """The file, or the whole archive, as DuckDB and Arrow are told of it."""
+    def location(self, name: str) -> str:
+        """A local file with the same bytes, as DuckDB and Arrow are told of it."""
+
+    def folders(self) -> tuple[str, ...]:
+        """Where such files lie, and nothing but the archive's."""
 
 
 class FolderSource:
@@ -66,8 +69,11 @@ class FolderSource:
         except OSError as error:
             raise _unreadable(path, error) from error
 
-    def location(self, name: str = "") -> str:
-        return str(self.folder / name) if name else str(self.folder)
+    def location(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def folders(self) -> tuple[str, ...]:
+        return (str(self.folder),)
 
 
 def _unreadable(path: Path, error: OSError) -> ArchiveFailed:

@@ -61,8 +61,8 @@ def open_tables(source: Source, layout: Layout, *, locked: bool) -> DuckDBPyConn
     _add_fresh(database, source, _uncovered(layout, covered))
     _add_pages(database, bool(layout.parts["pages"]))
     if locked:
-        folder = source.location().replace("'", "''")
-        database.execute(f"set allowed_directories = ['{folder}']")
+        folders = ", ".join("'" + folder.replace("'", "''") + "'" for folder in source.folders())
+        database.execute(f"set allowed_directories = [{folders}]")
         database.execute("set enable_external_access = false")
         database.execute("set lock_configuration = true")
     return database

@@ -14,6 +14,8 @@ from skitter.clock import Clock, SystemClock
 from skitter.console.display import Display
 from skitter.console.pause import wait_for_room
 from skitter.console.summary import Summary
+from skitter.console.uploading import uploading
+from skitter.console.wording import counted
 from skitter.errors import DiskFull, SkitterError, UsageError
 from skitter.fetch.resolver import Resolver
 from skitter.folder import CrawlFolder
@@ -23,7 +25,7 @@ from skitter.seeds import hosts_named, require_contact
 from skitter.settings import Settings
 from skitter.settings.load import Loaded, dump_toml
 from skitter.telemetry import Ended, Event, FrontierFigures, Metric, Phase, Snapshot, Telemetry
-from skitter.wiring import Crawl, open_crawl, raise_descriptor_limit
+from skitter.wiring import Crawl, open_crawl, probe_objects, raise_descriptor_limit
 
 EXIT_CODES = {
     Ended.COMPLETE: 0,
@@ -47,6 +49,7 @@ async def run_crawl(
     require_contact(settings, seeds)
     if folder.is_new and not seeds:
         raise UsageError(f"{folder.path} holds no crawl yet: give at least one seed URL")
+    await probe_objects(settings)
     folder.lock()
     try:
         resumed = not folder.is_new
@@ -54,7 +57,7 @@ async def run_crawl(
         settings = _within_descriptors(settings, display)
         gc.set_threshold(*_GC_THRESHOLDS)
         ended, last = await _crawl(folder, settings, seeds, display, resumed)
-        display.close(_summary(folder, ended, last))
+        display.close(_summary(folder, ended, last, settings.archive.url))
         return ended
     finally:
         display.close(None)
@@ -124,10 +127,13 @@ class _Run:
             self._resumed = True
             path = str(self._folder.path)
             crawl.log.write(event, folder=path, seeds=len(self._seeds), version=__version__)
+            _tell_given_back(crawl, self._display)
             try:
                 await _admit(crawl, self._seeds, self._display)
                 self._seeds = []
-                ended = await _run(crawl, self._display)
+                async with uploading(crawl, self._display) as rest:
+                    ended = await _run(crawl, self._display)
+                    ended = await rest(ended)
             finally:
                 with contextlib.suppress(SkitterError):
                     self._figures = figures(await crawl.frontier.stats())
@@ -175,6 +181,16 @@ async def _admit(crawl: Crawl, seeds: Sequence[Discovered], display: Display) ->
         display.note(f"{known:,} of {len(seeds):,} seeds were known already")
 
 
+def _tell_given_back(crawl: Crawl, display: Display) -> None:
+    segments, fetches = crawl.given_back
+    if segments:
+        display.note(
+            f"{counted(segments, 'segment')} of the archive are gone and were not stored yet: what the "
+            f"{counted(fetches, 'request')} in them brought is fetched again"
+        )
+        crawl.log.write(Event.SEGMENTS_LOST, segments=segments, requests=fetches)
+
+
 async def _run(crawl: Crawl, display: Display) -> Ended:
     """The loop, with the display beside it and Ctrl-C understood: once drains, twice stops."""
     running = asyncio.create_task(crawl.loop.run())
@@ -211,6 +227,8 @@ async def _show(crawl: Crawl, display: Display) -> None:
         phase = Phase.CRAWLING
         if crawl.loop.draining:
             phase = Phase.DRAINING
+        elif crawl.loop.is_paused:
+            phase = Phase.PAUSED
         elif crawl.report.waiting_until is not None:
             phase = Phase.WAITING
         display.update(await snapshot(crawl, phase))
@@ -227,6 +245,9 @@ async def snapshot(crawl: Crawl, phase: Phase) -> Snapshot:
     telemetry.gauge(Metric.DNS_MS, round(crawl.resolver.seconds * 1000))
     telemetry.gauge(Metric.LOG_DROPPED, crawl.log.dropped)
     telemetry.gauge(Metric.PARTS, crawl.archive.parts_written)
+    if crawl.uploader is not None:
+        telemetry.gauge(Metric.STORED_SEGMENTS, crawl.uploader.uploaded)
+        telemetry.gauge(Metric.SPOOL, crawl.uploader.spooled())
     return telemetry.snapshot(crawl.clock.now(), figures(await crawl.frontier.stats()), phase)
 
 
@@ -240,6 +261,7 @@ def figures(stats: Stats) -> FrontierFigures:
         in_progress=stats.urls["in_progress"],
         waiting_retry=stats.urls["failed"],
         pages_in_all=stats.pages,
+        unstored=stats.unstored,
         denied=stats.urls["denied"],
         gone=stats.urls["gone"],
         dead=stats.urls["dead_letter"],
@@ -248,7 +270,7 @@ def figures(stats: Stats) -> FrontierFigures:
     )
 
 
-def _summary(folder: CrawlFolder, ended: Ended, last: Snapshot) -> Summary:
+def _summary(folder: CrawlFolder, ended: Ended, last: Snapshot, url: str) -> Summary:
     with contextlib.suppress(OSError):
         archives = sorted(str(path) for path in folder.archive.glob("*.warc.gz"))
         index = folder.archive / "index.cdxj"
@@ -260,5 +282,6 @@ def _summary(folder: CrawlFolder, ended: Ended, last: Snapshot) -> Summary:
             index=str(index) if index.exists() else "",
             log=str(folder.log),
             resume=f"skitter crawl --into {shlex.quote(str(folder.path))}",
+            url=url,
         )
     return Summary(ended=ended, last=last, folder=str(folder.path))

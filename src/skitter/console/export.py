@@ -40,7 +40,7 @@ def _forms(now: float) -> dict[str, Form]:
     }
 
 
-def run_export(folder: Path, to: str, path: Path, where: str, *, force: bool, as_json: bool) -> None:
+def run_export(folder: Path | str, to: str, path: Path, where: str, *, force: bool, as_json: bool) -> None:
     form = _forms(SystemClock().now())[to]
     condition = " and ".join(f"(\n{part}\n)" for part in (where, form.condition) if part.strip())
     with Collection.at(folder) as collection:

@@ -150,6 +150,9 @@ def _stats_lines(found: Stats) -> Iterator[str]:
     if found.near_duplicates:
         verb = "page resembles" if found.near_duplicates == 1 else "pages resemble"
         yield f"{found.near_duplicates:,} {verb} another one"
+    if found.unstored or found.lost:
+        lost = f"; {found.lost:,} requests were lost with their segment" if found.lost else ""
+        yield f"{found.stored:,} pages are safe in the object store, {found.unstored:,} wait for upload{lost}"
     yield from _counts(f"URLs known: {known:,}", found.urls)
     yield from _counts(f"Hosts: {sum(found.hosts.values()):,}", found.hosts)
     yield from _counts("Queued by tier", {f"F{i}": n for i, n in enumerate(found.tiers)})

@@ -30,7 +30,7 @@ _MOST_IN_TABLE = 1000
 _WIDEST = 80
 
 
-def run_query(folder: Path, sql: str, form: str) -> None:
+def run_query(folder: Path | str, sql: str, form: str) -> None:
     with Collection.at(folder) as collection, collection.duckdb(locked=True) as database:
         found = select_only(database, sql)
         names = _unique([column[0] for column in found.description or ()])

@@ -56,7 +56,16 @@ def add_reading(commands: Any, command: Command) -> None:
 
 
 def _add_folder(command: argparse.ArgumentParser) -> None:
-    command.add_argument("folder", type=Path, metavar="DIR", help="the crawl's folder")
+    command.add_argument(
+        "folder",
+        type=_place,
+        metavar="DIR",
+        help="the crawl's folder, or the URL of an archive in an object store",
+    )
+
+
+def _place(text: str) -> Path | str:
+    return text if "://" in text else Path(text)
 
 
 def _add_format(command: argparse.ArgumentParser, forms: tuple[str, ...]) -> None:
@@ -92,6 +101,8 @@ def _verify(arguments: argparse.Namespace) -> int:
     from skitter.settings.load import load
 
     form = _form(arguments)
+    if isinstance(arguments.folder, str):
+        return run_verify(arguments.folder, None, as_json=form == "json")
     folder = CrawlFolder.existing(arguments.folder)
     settings = load(crawl_file=folder.settings_file, config_file=None, environ=os.environ, flags={}).settings
     ledger = asyncio.run(read_ledger(folder, settings))

@@ -15,7 +15,7 @@ from skitter.console.output import write, write_body
 PARTS = ("body", "headers", "text")
 
 
-def run_show(folder: Path, url: str, part: str, at: str | None, *, as_json: bool) -> None:
+def run_show(folder: Path | str, url: str, part: str, at: str | None, *, as_json: bool) -> None:
     with Collection.at(folder) as collection:
         capture = collection.capture(url, at)
         record = collection.record(capture.at)

@@ -24,7 +24,8 @@ HEADLINES = {
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """How a crawl ended. `folder`, `archives`, `index` and `log` are paths as a user would type them."""
+    """How a crawl ended. `folder`, `archives`, `index` and `log` are paths as a user would type them, `url`
+    is where the archive goes, if not into the folder."""
 
     ended: Ended
     last: Snapshot
@@ -33,12 +34,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     index: str = ""
     log: str = ""
     resume: str = ""
+    url: str = ""
 
 
 def render_summary(summary: Summary) -> str:
     """Text for people, in 80 columns; only a path or a command may be longer, so that it can be copied."""
     blocks = [
-        [HEADLINES[summary.ended], *_fetched(summary.last)],
+        [HEADLINES[summary.ended], *_fetched(summary.last), *_stored(summary)],
         _titled("Not fetched", _not_fetched(summary.last)),
         _titled("Errors on the way (retried where that helps)", _errors(summary.last)),
         _titled("Where it is", _places(summary)),
@@ -65,6 +67,17 @@ def _fetched(last: Snapshot) -> Iterator[str]:
         yield f"{counted(last.pages_in_all, 'page')} in all, with earlier runs"
 
 
+def _stored(summary: Summary) -> Iterator[str]:
+    if not summary.url:
+        return
+    last, where = summary.last, _path(summary.url)
+    if last.unstored:
+        safe = last.pages_in_all - last.unstored
+        yield f"{last.pages_in_all:,} pages, {safe:,} of them safe in {where}, {last.unstored:,} waiting"
+    else:
+        yield f"{last.pages_in_all:,} pages, all of them safe in {where}"
+
+
 def _not_fetched(last: Snapshot) -> Iterator[str]:
     yield from _row(last.refused, f"refused: {amounts(last.refusals)}")
     yield from _row(last.denied, "denied by robots.txt")
@@ -87,8 +100,10 @@ def _row(count: int, words: str) -> Iterator[str]:
 
 
 def _places(summary: Summary) -> Iterator[str]:
+    if summary.url:
+        yield f"  {'archive':<8} {_path(summary.url)}"
     for number, archive in enumerate(summary.archives[:3]):
-        yield f"  {'' if number else 'archive':<8} {_path(archive)}"
+        yield f"  {'' if number else 'here' if summary.url else 'archive':<8} {_path(archive)}"
     if len(summary.archives) > 3:
         yield f"  {'':<8} and {len(summary.archives) - 3:,} more beside them"
     for name, path in (("index", summary.index), ("log", summary.log)):
@@ -106,7 +121,7 @@ def _next_steps(summary: Summary) -> Iterator[str]:
     ]
     if summary.last.dead:
         steps.append((f"skitter dead {folder}", "the dead letters, and how to retry them"))
-    if summary.resume and summary.ended is not Ended.COMPLETE:
+    if summary.resume and (summary.ended is not Ended.COMPLETE or summary.last.unstored):
         steps.insert(0, (_path(summary.resume), "go on from here"))
     width = min(44, max(len(command) for command, _ in steps))
     for command, purpose in steps:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from skitter.settings import Settings
 
 # Of these an answer came and was archived; of the next three it depends on where the fault lay.
-_ARCHIVED = frozenset((FailureKind.THROTTLED, FailureKind.SERVER_ERROR))
+_ARCHIVED = frozenset((FailureKind.THROTTLED, FailureKind.SERVER_ERROR, FailureKind.ENDLESS_REDIRECT))
 _EITHER = frozenset((FailureKind.PROTOCOL, FailureKind.BAD_REDIRECT, FailureKind.BAD_CODING))
 
 
@@ -45,7 +45,7 @@ async def read_ledger(folder: CrawlFolder, settings: Settings) -> Ledger | None:
     failures = {FailureKind(kind): count for kind, count in stats.failures.items()}
     without = sum(n for kind, n in failures.items() if kind not in _ARCHIVED | _EITHER)
     either = sum(n for kind, n in failures.items() if kind in _EITHER)
-    most = stats.fetches - without
+    most = stats.fetches - stats.lost - without
     return Ledger(marks=marks, least=most - either, most=most + stats.stale_outcomes, running=running)
 
 
@@ -64,7 +64,7 @@ def is_running(folder: CrawlFolder) -> bool:
     return False
 
 
-def run_verify(folder: Path, ledger: Ledger | None, *, as_json: bool) -> int:
+def run_verify(folder: Path | str, ledger: Ledger | None, *, as_json: bool) -> int:
     clock = SystemClock()
     begun = clock.now()
     with Collection.at(folder) as collection:

@@ -13,6 +13,8 @@ What every implementation must keep, and `tests/contract` checks:
 - `settle` is atomic: the outcome, the links it brought, the host's health and the archive marks are committed
   together or not at all; settling twice changes nothing the second time.
 - A stale token changes nothing that a newer lease did.
+- With an object store (`archive.url`) every archived fetch is held by its segment until `stored` is told of it;
+  what is held goes back to its queue, once, when the segment is `lost`, and never afterwards.
 
 Calls are asynchronous because implementations may live behind a network, and take batches for the same
 reason.
@@ -103,10 +105,16 @@ class FilterFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
+    """`unstored` are pages that wait for upload to the object store (`stored` are the others), `lost` fetches
+    whose records were gone before that."""
+
     urls: dict[str, int]
     hosts: dict[str, int]
     tiers: tuple[int, ...]
     pages: int
+    stored: int
+    unstored: int
+    lost: int
     fetches: int
     robots_fetches: int
     bytes: int
@@ -229,6 +237,15 @@ class Frontier(Protocol):
         ...
 
     async def marks(self) -> list[SegmentMark]: ...
+
+    async def stored(self, segment: str) -> None:
+        """All of a finished segment is safe in the object store. Telling it twice is harmless."""
+        ...
+
+    async def lost(self, segment: str) -> int:
+        """A segment is gone that was held and not stored: its fetches are given back, its mark is forgotten.
+        How many they were; 0, and nothing changed, when it is not held."""
+        ...
 
     async def horizon(self) -> Horizon: ...
 

@@ -212,7 +212,27 @@ class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the archive looks like."""
+    """What the archive looks like, and where it goes."""
+
+    url: Annotated[
+        str,
+        Doc(
+            description="Object store that finished segments go to: s3://BUCKET/PREFIX, gs://, az:// or file://; "
+            "empty keeps them in the crawl's folder. Credentials come from the environment."
+        ),
+    ] = ""
+    keep_local: Annotated[
+        bool, Doc(description="With url, keep the crawl folder's own copy of what is stored there.")
+    ] = False
+    spool: Annotated[
+        AtLeastOne,
+        Doc(
+            description="With url, bytes that may wait for upload; then the crawl pauses until they are less."
+        ),
+    ] = 10_000_000_000
+    segment_seconds: Annotated[
+        Positive, Doc(description="With url, a new WARC file is begun after this long (s), however small.")
+    ] = 600.0
 
     segment_size: Annotated[AtLeastOne, Doc(description="Bytes after which a new WARC file is begun.")] = (
         1_000_000_000

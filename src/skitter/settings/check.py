@@ -84,6 +84,24 @@ def _check_prefix(prefix: str) -> str:
     return f"is {shown(prefix)} and must be 1 to 100 letters, digits, dots, hyphens, underscores"
 
 
+_SCHEMES = ("s3", "gs", "az", "file")
+
+
+def _check_url(url: str) -> str:
+    if not url:
+        return ""
+    scheme, _, rest = url.partition("://")
+    place = rest.partition("/")[0]
+    # Not shown: it may be a secret, and messages end in logs.
+    if "@" in place:
+        return "names a user or password, which would be kept in clear: give them in the environment"
+    if "?" in url or "#" in url or not url.isprintable():
+        return f"is {shown(url)} and must be SCHEME://BUCKET/PREFIX and nothing more"
+    if scheme not in _SCHEMES or not rest.strip("/") or (scheme != "file" and not place):
+        return f"is {shown(url)} and must be s3://BUCKET/PREFIX, gs://, az:// or file:///FOLDER"
+    return ""
+
+
 def _check_weights(weights: tuple[int, ...]) -> str:
     if len(weights) == 4 and min(weights) > 0:
         return ""
@@ -104,6 +122,7 @@ CHECKS: dict[tuple[str, ...], Callable[[Any], str]] = {
     ("identity", "product"): _check_product,
     ("identity", "contact"): _check_contact,
     ("archive", "prefix"): _check_prefix,
+    ("archive", "url"): _check_url,
     ("frontier", "tier_weights"): _check_weights,
     ("retry", "backoff"): _check_backoff,
 }

@@ -16,6 +16,7 @@ import os
 import socket
 from collections.abc import Iterator
 from functools import partial
+from typing import Protocol
 
 from skitter.archive.store import Archive
 from skitter.clock import Clock
@@ -58,6 +59,12 @@ class Pace:
         self._next = max(self._next, at + self._delay)
 
 
+class Spool(Protocol):
+    """What waits to be stored elsewhere."""
+
+    def is_full(self) -> bool: ...
+
+
 class Loop:
     def __init__(
         self,
@@ -67,6 +74,7 @@ class Loop:
         clock: Clock,
         settings: Settings,
         report: Report,
+        spool: Spool | None = None,
     ) -> None:
         self._frontier = frontier
         self._archive = archive
@@ -88,6 +96,8 @@ class Loop:
         self._synced_at = clock.now()
         self.draining = False
         self.is_short_of_room = False
+        self._spool = spool
+        self.is_paused = False
 
     async def run(self) -> Ended:
         """Until nothing is left to do, the limit is reached, or `drain` was called."""
@@ -146,6 +156,8 @@ class Loop:
             self._report.expired(expired)
         self._report.holding(len(self._leases))
         self._look_for_room()
+        # Unlike a full disk it needs no closing: what is uploaded meanwhile makes room.
+        self.is_paused = self._spool is not None and self._spool.is_full()
         return moved
 
     def _look_for_room(self) -> None:
@@ -168,7 +180,7 @@ class Loop:
         if self._syncing is None or self._syncing.done():
             self._synced_at = now
             self._syncing = asyncio.get_running_loop().create_task(self._sync())
-            self._syncing.add_done_callback(self._note_fault)
+            self._syncing.add_done_callback(self.note_fault)
 
     async def _sync(self) -> None:
         # The archive first: a mark must not outlive the bytes it promises.
@@ -196,6 +208,8 @@ class Loop:
     async def _lease_more(self) -> Ended | None:
         if self.draining:
             return None if self._serving else Ended.INTERRUPTED
+        if self.is_paused:
+            return None
         capacity = _MOST_LEASES - len(self._leases)
         if capacity > 0:
             duration = self._settings.frontier.lease_duration
@@ -253,9 +267,9 @@ class Loop:
         if self._by_host.get(host) is task:
             del self._by_host[host]
         self._wake.set()
-        self._note_fault(task)
+        self.note_fault(task)
 
-    def _note_fault(self, task: asyncio.Task[None]) -> None:
+    def note_fault(self, task: asyncio.Task[None]) -> None:
         """Our own fault (disk full, a disk that cannot be synced, a bug): the loop stops at the next pulse."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fault = self._fault or error
@@ -331,7 +345,8 @@ class Loop:
 
     def _may_start(self, lease: HostLease) -> bool:
         held = self._leases.get(lease.token)
-        return not self.draining and held is not None and self._clock.now() < held[1]
+        stopping = self.draining or self.is_paused
+        return not stopping and held is not None and self._clock.now() < held[1]
 
     async def _one(self, lease: HostLease, pace: Pace, task: Task) -> bool:
         """One request; True when the host should be left alone after it."""

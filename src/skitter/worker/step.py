@@ -134,9 +134,11 @@ class Step:
         archived = self._archive.append(
             exchange, digest=digest, media_type=media_type, original=again, said=said
         )
-        if original is not None or not exchange.body:
+        # Again with its body, where the copy that is known may yet be lost: then this one is known from now on.
+        is_new = original is None or (again is not None and not archived.is_revisit)
+        if not is_new or not exchange.body:
             return replace(result, record=archived.record)
-        copy = Copy(exchange.url, exchange.sent_at, archived.record_id)
+        copy = Copy(exchange.url, exchange.sent_at, archived.record_id, archived.record.segment)
         self._fresh_copies[digest] = copy
         if isinstance(result, Fetched | RobotsRead):
             return replace(result, record=archived.record, copy=copy)

@@ -206,6 +206,10 @@ class Turn:
         self._changed = True
         self._batch.delete(table, key)
 
+    def delete_range(self, table: str, start: bytes, end: bytes) -> None:
+        self._changed = True
+        self._batch.delete_range(table, start, end)
+
     def __enter__(self) -> Self:
         return self
 

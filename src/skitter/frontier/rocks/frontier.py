@@ -30,7 +30,9 @@ from skitter.frontier.rocks.addresses import Addresses, cancel_appointment
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.health import Health
+from skitter.frontier.rocks.holding import let_go
 from skitter.frontier.rocks.leasing import Leasing
+from skitter.frontier.rocks.losing import give_back_some
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.returning import (
     forgive_certificate,
@@ -41,7 +43,7 @@ from skitter.frontier.rocks.returning import (
     requeue_dead,
     revive,
 )
-from skitter.frontier.rocks.rows import HostRow
+from skitter.frontier.rocks.rows import HostRow, decode_copy
 from skitter.frontier.rocks.settling import Settling
 from skitter.frontier.rocks.store import Store
 from skitter.frontier.rocks.views import Views
@@ -67,7 +69,6 @@ _END = b"\xff" * 17
 # 2 us a key: 20 ms on each promote, which a worker calls once a second.
 _RELEARN = 10_000
 _encode = msgspec.msgpack.encode
-_decode_copy = msgspec.msgpack.Decoder(Copy).decode
 _decode_mark = msgspec.msgpack.Decoder(SegmentMark).decode
 _ADMIT_BATCH = 5_000
 _Move = Callable[[Turn, bytes, Host | None], tuple[int, bytes | None]]
@@ -89,6 +90,7 @@ class RocksFrontier:
         self._store = Store(folder, memory, read_only=read_only)
         self._book = Book(self._store, settings, memory, clock.now())
         self._read_only = read_only
+        self._holds = bool(settings.archive.url)
         self._filter_file = folder / "seen.filter"
         scope = Scope(settings.crawl, settings.fetch.max_redirects)
         self._admission = Admission(scope, settings.politeness, prioritizer or ByDepthAndLinks())
@@ -146,6 +148,8 @@ class RocksFrontier:
             settlements = [self._settling.settle(turn, outcome) for outcome in outcomes]
             for mark in marks:
                 turn.put("meta", _MARK + mark.segment.encode(), _encode(mark))
+                if self._holds:
+                    turn.tally.held.setdefault(mark.segment, [0, 0])
         return settlements
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
@@ -181,10 +185,29 @@ class RocksFrontier:
 
     async def first_copies(self, digests: Sequence[bytes]) -> list[Copy | None]:
         found = (self._store.get("copies", digest) for digest in digests)
-        return [_decode_copy(raw) if raw else None for raw in found]
+        return [decode_copy(raw) if raw else None for raw in found]
 
     async def marks(self) -> list[SegmentMark]:
-        return [_decode_mark(raw) for _, raw in self._store.scan("meta", _MARK, _MARK + b"\xff")]
+        found = (_decode_mark(raw) for _, raw in self._store.scan("meta", _MARK, _MARK + b"\xff"))
+        held = self._book.tally.held
+        return [msgspec.structs.replace(mark, held=True) if mark.segment in held else mark for mark in found]
+
+    async def stored(self, segment: str) -> None:
+        with self._book.turn(self._clock.now()) as turn:
+            if raw := self._store.get("meta", _MARK + segment.encode()):
+                mark = msgspec.structs.replace(_decode_mark(raw), stored=True)
+                turn.put("meta", _MARK + segment.encode(), _encode(mark))
+                let_go(turn, segment)
+
+    async def lost(self, segment: str) -> int:
+        fetches, done = 0, segment not in self._book.tally.held
+        while not done:
+            with self._book.turn(self._clock.now()) as turn:
+                some, done = give_back_some(turn, segment)
+                if done:
+                    turn.delete("meta", _MARK + segment.encode())
+            fetches += some
+        return fetches
 
     # -- the operator's part
 

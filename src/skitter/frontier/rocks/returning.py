@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.health import forgive
+from skitter.frontier.rocks.holding import count_no_more
 from skitter.frontier.rocks.rows import ABANDON, REJUDGE, HostRow, UrlRow, micros
 from skitter.model import FailureKind, Host, UrlKey, UrlState
 from skitter.urls.canonical import host_id, host_of, target_of
@@ -158,9 +159,29 @@ def refresh_one(turn: Turn, key: UrlKey) -> int:
         turn.tally.refusals[row.reason] -= 1
     elif was is UrlState.COMPLETED and 200 <= row.status < 300:
         turn.tally.pages -= 1
+        if row.waiting:
+            count_no_more(turn, key, row)
     row.attempts = 0
     _back(turn, key, row, was)
     return 1
+
+
+def back_from_the_archive(turn: Turn, key: UrlKey, row: UrlRow) -> bool:
+    """What a URL's last answer brought is lost: it goes back to its queue, unless it waits for a retry or is
+    queued."""
+    was = UrlState(row.state)
+    if was is UrlState.DEAD_LETTER:
+        turn.delete("dead", key)
+    elif not _has_final_answer(row):
+        return False
+    if was is UrlState.REFUSED:
+        turn.tally.refusals[row.reason] -= 1
+    elif was is UrlState.COMPLETED and 200 <= row.status < 300:
+        turn.tally.pages -= 1
+    row.attempts = 0
+    row.failure = ""
+    _back(turn, key, row, was)
+    return True
 
 
 def _has_final_answer(row: UrlRow) -> bool:

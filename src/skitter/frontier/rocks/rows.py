@@ -13,6 +13,7 @@
     copies   SHA-256 of a body                        -> Copy
     ledger   UrlKey, microseconds (8)                 -> FetchRow, one per fetch
     near     see `near.py`                            -> fingerprints of pages, and whose they are
+    unstored segment, 0, UrlKey, microseconds (8)     -> Held; fetches whose segment is not stored elsewhere yet
     anchors  text                                     -> nothing; what the seeds brought into scope
     meta     name                                     -> Tally, marks, format
 
@@ -24,9 +25,9 @@ from __future__ import annotations
 
 import msgspec
 
-from skitter.model import HostPolicy, Via
+from skitter.model import Copy, HostPolicy, Via
 
-TABLES = "urls hosts queue ready leases timers due denied dead robots copies ledger near anchors meta".split()
+TABLES = "urls hosts queue ready leases timers due denied dead robots copies ledger near unstored anchors meta".split()
 ERRAND_LANE = 0
 # meta: hosts whose robots.txt changed, so that what it denied is looked at again
 REJUDGE = b"rejudge"
@@ -133,7 +134,7 @@ class UrlRow(msgspec.Struct, array_like=True):
     the other hosts that link it, as long as it is queued and up to a limit. `body_status` came with the body that
     `digest`, `record` and the validators speak of; `status` is that of the last answer, whatever it was.
     `near_of` is the key of the page that its text resembles, `distance` the bits in which their fingerprints
-    differ."""
+    differ. `waiting` says by which entry of `unstored` this page counts there, as long as its segment does."""
 
     url: str
     state: int
@@ -164,6 +165,7 @@ class UrlRow(msgspec.Struct, array_like=True):
     simhash: int | None = None
     near_of: bytes = b""
     distance: int = 0
+    waiting: bytes = b""
 
 
 class FetchRow(msgspec.Struct, array_like=True):
@@ -174,6 +176,15 @@ class FetchRow(msgspec.Struct, array_like=True):
     address: str
     record: tuple[str, int, int] | None
     detail: str
+
+
+class Held(msgspec.Struct, array_like=True, frozen=True):
+    """A fetch whose record is not safe yet: whether it counts as a page, the digest of the body that it was the
+    first copy of, and whose robots.txt it was."""
+
+    is_page: bool
+    copied: bytes = b""
+    behalf: str = ""
 
 
 class Errand(msgspec.Struct, array_like=True):
@@ -187,7 +198,9 @@ class Errand(msgspec.Struct, array_like=True):
 
 class Tally(msgspec.Struct):
     """Running totals, committed with every change. `now` is when that was by the frontier's own time, which is
-    the clock's plus `skew` and never goes back."""
+    the clock's plus `skew` and never goes back. `held` counts what waits to be stored by segment: fetches, and
+    pages among them; there are as many segments as the spool has room for. `lost` are fetches whose records are
+    gone."""
 
     seq: int = 0
     token: int = 0
@@ -210,11 +223,15 @@ class Tally(msgspec.Struct):
     now: float = 0.0
     skew: float = 0.0
     near: int = 0
+    held: dict[str, list[int]] = msgspec.field(default_factory=dict)
+    lost: int = 0
 
 
 encode = msgspec.msgpack.Encoder().encode
 decode_url = msgspec.msgpack.Decoder(UrlRow).decode
 decode_host = msgspec.msgpack.Decoder(HostRow).decode
+decode_held = msgspec.msgpack.Decoder(Held).decode
+decode_copy = msgspec.msgpack.Decoder(Copy).decode
 decode_fetch = msgspec.msgpack.Decoder(FetchRow).decode
 decode_tally = msgspec.msgpack.Decoder(Tally).decode
 decode_errand = msgspec.msgpack.Decoder(Errand).decode

@@ -15,6 +15,7 @@ from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.health import Health, asked_wait, forgive
+from skitter.frontier.rocks.holding import hold
 from skitter.frontier.rocks.near import remember
 from skitter.frontier.rocks.redirects import REDIRECTS_TO, why_endless
 from skitter.frontier.rocks.rows import (
@@ -65,6 +66,7 @@ class Settling:
         self._max_pages = settings.crawl.max_pages
         self._max_redirects = settings.fetch.max_redirects
         self._robots_ttl = settings.politeness.robots_ttl
+        self._holds = bool(settings.archive.url)
         self._admission = admission
         self._health = health
         self._addresses = addresses
@@ -182,6 +184,9 @@ class Settling:
                 self._failed(turn, host, row, result, outcome)
             case RobotsRead():
                 raise TypeError("a page task cannot be settled with a robots answer")
+        if self._holds:
+            is_page = row.state == UrlState.COMPLETED and 200 <= row.status < 300
+            hold(turn, outcome, row, is_page=is_page)
         turn.put_url(outcome.key, row)
         turn.count(UrlState(row.state), 1)
         added, known, refused = self._admit(turn, outcome.key[:8], links)
@@ -320,6 +325,8 @@ class Settling:
         self._enter_in_ledger(turn, host, outcome)
         turn.tally.robots_fetches += 1
         self._apply_robots(turn, host, concerned, hops, outcome)
+        if self._holds:
+            hold(turn, outcome, None, behalf=concerned.host)
         return Settlement(Settled.ACCEPTED)
 
     def _apply_robots(

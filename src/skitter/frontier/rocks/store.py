@@ -29,8 +29,8 @@ from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.rows import TABLES
 from skitter.frontier.rocks.tail import is_readable, mend
 
-# Each flush is merged into all of a table in the end: at 2.4 million URLs compaction took 6.4 us of CPU a new URL with
-# 16 MB, 1.9 with 32.
+# Each flush is merged into all of a table in the end: at 2.4 million URLs compaction took 6.4 us of CPU a new URL
+# with 16 MB, 1.9 with 32.
 _LARGEST_MEMTABLE = 32 << 20
 # One SST per open file; more would only cost descriptors that connections need.
 _OPEN_FILES = 512
@@ -54,6 +54,9 @@ class Batch:
 
     def delete(self, table: str, key: bytes) -> None:
         self.native.delete(key, self._handles[table])
+
+    def delete_range(self, table: str, start: bytes, end: bytes) -> None:
+        self.native.delete_range(start, end, self._handles[table])
 
 
 class Store:
