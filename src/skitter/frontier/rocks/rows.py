@@ -27,7 +27,8 @@ import msgspec
 
 from skitter.model import Copy, HostPolicy, Via
 
-TABLES = "urls hosts queue ready leases timers due denied dead robots copies ledger near unstored anchors meta".split()
+TABLES = """urls hosts queue ready leases timers due denied dead robots copies ledger near unstored anchors
+    meta""".split()
 ERRAND_LANE = 0
 # meta: hosts whose robots.txt changed, so that what it denied is looked at again
 REJUDGE = b"rejudge"
