@@ -147,6 +147,8 @@ def _stats_lines(found: Stats) -> Iterator[str]:
     known = sum(found.urls.values())
     robots = f"{found.robots_fetches:,} of them for robots.txt"
     yield f"{found.pages:,} pages from {found.fetches:,} requests ({robots}), {size(found.bytes)}"
+    if found.requisites:
+        yield f"{found.requisites:,} files that pages need to look as they do"
     yield from _counts(f"URLs known: {known:,}", found.urls)
     yield from _counts(f"Hosts: {sum(found.hosts.values()):,}", found.hosts)
     yield from _counts("Queued by tier", {f"F{i}": n for i, n in enumerate(found.tiers)})

@@ -106,6 +106,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     hosts: dict[str, int]
     tiers: tuple[int, ...]
     pages: int
+    requisites: int = 0
     fetches: int
     robots_fetches: int
     bytes: int

@@ -48,6 +48,13 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     max_pages: Annotated[Count, Doc(description="Stop after this many pages; 0 means no limit.")] = 0
     max_depth: Annotated[Count, Doc(description="Links further than this from a seed are refused.")] = 15
     max_url_length: Annotated[AtLeastOne, Doc(description="Longer URLs are refused.")] = 2048
+    requisites: Annotated[
+        bool,
+        Doc(
+            description="Fetch what pages need to look as they do, wherever it lies: stylesheets, images, "
+            "scripts, fonts, icons, and what stylesheets import or show."
+        ),
+    ] = False
     linger: Annotated[
         NotNegative,
         Doc(description="When only waiting is left, wait at most this long (s) for the next host or retry."),

@@ -157,7 +157,7 @@ def refresh_one(turn: Turn, key: UrlKey) -> int:
     if was is UrlState.REFUSED:
         turn.tally.refusals[row.reason] -= 1
     elif was is UrlState.COMPLETED and 200 <= row.status < 300:
-        turn.tally.pages -= 1
+        turn.count_answer(row, -1)
     row.attempts = 0
     _back(turn, key, row, was)
     return 1

@@ -158,6 +158,7 @@ class UrlRow(msgspec.Struct, array_like=True):
     truncated: bool = False
     linkers: bytes = b""
     body_status: int = 0
+    requisite: int = 0
 
 
 class FetchRow(msgspec.Struct, array_like=True):
@@ -189,6 +190,7 @@ class Tally(msgspec.Struct):
     tiers: list[int] = msgspec.field(default_factory=lambda: [0, 0, 0, 0])
     hosts: dict[str, int] = msgspec.field(default_factory=dict)
     pages: int = 0
+    requisites: int = 0
     fetches: int = 0
     robots_fetches: int = 0
     received: int = 0

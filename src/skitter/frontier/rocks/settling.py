@@ -141,7 +141,7 @@ class Settling:
             return self._stale(turn)
         if host.lease is not None and outcome.key in turn.book.lease_slots(ident, host.lease.token):
             return self._stale(turn)
-        if turn.room(self._max_pages) <= 0:
+        if not row.requisite and turn.room(self._max_pages) <= 0:
             return self._stale(turn)
         tier = lane_of(row.slot) - 1
         host.queued[tier] -= 1
@@ -224,7 +224,7 @@ class Settling:
     def _complete(self, turn: Turn, host: HostRow, row: UrlRow, outcome: Outcome) -> None:
         row.state = UrlState.GONE if row.status in _GONE else UrlState.COMPLETED
         if 200 <= row.status < 300:
-            turn.tally.pages += 1
+            turn.count_answer(row, 1)
         row.attempts += 1
         row.failure = ""
         host.fetched += 1
