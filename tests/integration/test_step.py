@@ -44,7 +44,13 @@ SETTINGS = Settings(fetch=FetchSettings(allow_private=True, max_body=100_000))
 
 
 def run(
-    folder: Path, *responses: bytes, kind: TaskKind = PAGE, hops: int = 0, etag: str = ""
+    folder: Path,
+    *responses: bytes,
+    kind: TaskKind = PAGE,
+    hops: int = 0,
+    etag: str = "",
+    requisite: int = 0,
+    settings: Settings = SETTINGS,
 ) -> list[tuple[Outcome, Exchange | None]]:
     """What becomes of one URL of a host for each response."""
 
@@ -52,9 +58,9 @@ def run(
         crawl_folder = CrawlFolder(folder / "crawl")
         crawl_folder.lock()
         found = []
-        async with open_crawl(crawl_folder, SETTINGS) as crawl:
-            pdfs = PdfReader(SETTINGS.fetch)
-            step = Step(crawl.fetcher, crawl.archive, crawl.frontier, crawl.clock, SETTINGS, pdfs)
+        async with open_crawl(crawl_folder, settings) as crawl:
+            pdfs = PdfReader(settings.fetch)
+            step = Step(crawl.fetcher, crawl.archive, crawl.frontier, crawl.clock, settings, pdfs)
             for number, response in enumerate(responses):
                 with serving(sends(response)) as server:
                     url = f"{server.url}/{number}"
@@ -64,7 +70,7 @@ def run(
         return found
 
     def task(url: str) -> Task:
-        return Task(kind=kind, key=key_of(url), url=url, depth=3, hops=hops, etag=etag)
+        return Task(kind=kind, key=key_of(url), url=url, depth=3, hops=hops, etag=etag, requisite=requisite)
 
     def lease(url: str) -> HostLease:
         return HostLease(
