@@ -74,11 +74,14 @@ def test_a_link_refused_for_its_type_is_fetched_again_when_a_page_needs_it(drive
     assert driver.lease_one().tasks[0].requisite == 1
 
 
-def test_what_stays_refused_is_judged_once_as_a_requisite(start: Start) -> None:
-    driver = start(Settings(crawl=CrawlSettings(exclude=("jpg",))))
+@pytest.mark.parametrize("recent_keys", [1, 1000])
+def test_what_stays_refused_is_judged_once_as_a_requisite(start: Start, recent_keys: int) -> None:
+    crawl, frontier = CrawlSettings(exclude=("jpg",)), FrontierSettings(recent_keys=recent_keys)
+    driver = start(Settings(crawl=crawl, frontier=frontier))
     driver.admit(seed(A + "/"))
     url = A + "/pic.jpg"
-    assert ask(driver, discovered(url), needed(url), needed(url)) == [REFUSED, REFUSED, KNOWN]
+    assert ask(driver, discovered(url), needed(url)) == [REFUSED, REFUSED]
+    assert ask(driver, discovered(A + "/1"), discovered(A + "/2"), needed(url)) == [ADDED, ADDED, KNOWN]
     assert driver.stats().refusals == {"excluded": 1}
 
 

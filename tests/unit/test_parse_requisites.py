@@ -104,7 +104,7 @@ SHEETS = {
     "@import 'a'; @import \"b\" screen; @IMPORT url(c) layer(x) supports(display: grid);": ["a", "b", "c"],
     "@import 'a' layer('b');": ["a"],
     "@font-face { src: local('no'), url(a.woff2) format('woff2') }": ["a.woff2"],
-    "@namespace url(http://no/); @namespace x 'no'; p { background: url(a) }": ["a"],
+    "@namespace url(http://no/); @namespace url('no'); @namespace x 'no'; p { background: url(a) }": ["a"],
     "@charset 'utf-8'; p { content: 'url(no)' }": [],
     "/* url(no) */ p { background: /* */ url(a) /*": ["a"],
     "p { background: image-set('a' 1x, url(b) 2x); content: 'no' }": ["a", "b"],

@@ -249,7 +249,7 @@ class Step:
         note: str,
     ) -> Result:
         links: tuple[Discovered, ...] = ()
-        if page is not None and not task.requisite and not page.directives.nofollow:
+        if page is not None and not page.directives.nofollow:
             links = self._links.discover(task.key, task.url, task.depth, page.base, page.links)
         if page is not None and page.requisites:
             # after the links: what is both is a page
