@@ -42,7 +42,7 @@ check: $(READY)
 	$(BIN)/python -m pytest -q tests/unit/test_layers.py
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -75,6 +75,8 @@ class Pass(msgspec.Struct, kw_only=True):
     rss: int
     code: int
     in_flight: int
+    pulse_ms: int
+    """The longest time that the crawl's event loop was held up."""
     stats: dict[str, Any]
 
 
@@ -106,7 +108,8 @@ def crawl(plan: Plan, bad: Sequence[str], words: str) -> Pass:
             elsewhere=elsewhere,
             rss=usage.rss,
             code=usage.code,
-            in_flight=_most_in_flight(folder / "output"),
+            in_flight=_most(folder / "output", "in_flight"),
+            pulse_ms=_most(folder / "output", "longest_pulse_ms"),
             stats=_stats(folder),
         )
 
@@ -155,9 +158,9 @@ def _good_pages(index: Path) -> set[str]:
     return {url for url in urls if "hostile.test" not in url and not is_robots(url)}
 
 
-def _most_in_flight(output: Path) -> int:
+def _most(output: Path, figure: str) -> int:
     found = (json.loads(line) for line in output.read_text().splitlines() if line.startswith("{"))
-    return max((row["in_flight"] for row in found if row.get("event") == "progress"), default=0)
+    return max((row[figure] for row in found if row.get("event") == "progress"), default=0)
 
 
 def _stats(folder: Path) -> dict[str, Any]:

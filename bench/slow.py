@@ -31,6 +31,7 @@ def figures(done: Pass) -> dict[str, float]:
         "cpu_seconds_elsewhere": round(done.elsewhere, 1),
         "rss_mb": round(done.rss / 1e6, 1),
         "most_in_flight": done.in_flight,
+        "longest_pulse_ms": done.pulse_ms,
         "stalled": done.stats["failures"].get("stalled", 0),
     }
 

@@ -52,6 +52,7 @@ from skitter.model import (
     Via,
 )
 from skitter.robots.rules import parse_robots
+from skitter.schedule.near import NEAR, near_keys
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
 from skitter.testing.clock import FakeClock
@@ -281,6 +282,7 @@ def audit(frontier: RocksFrontier) -> None:
     _check_ready_index(frontier, tables)
     _check_standings(tables)
     _check_abandoned(tables)
+    _check_fingerprints(tables)
     _check_memory(frontier, tables)
 
 
@@ -399,6 +401,22 @@ def _check_abandoned(tables: _Tables) -> None:
         in_vain = row.errands > 0 and (blocked or row.given_up)
         if in_vain or (row.given_up and any(row.queued)):
             assert ident in listed, row.host
+
+
+def _check_fingerprints(tables: _Tables) -> None:
+    """The index holds the fingerprints of originals and nothing else, and the totals count the others."""
+    near = {key: row for key, row in tables.urls.items() if row.near_of}
+    assert len(near) == tables.tally.near
+    assert all(row.simhash is not None and row.distance <= NEAR for row in near.values())
+    originals = {
+        row.simhash: key for key, row in tables.urls.items() if row.simhash is not None and not row.near_of
+    }
+    owners = {key[1:]: raw[:16] for key, raw in tables.raw["near"].items() if key[0] == 0}
+    assert owners == {simhash.to_bytes(8, "big"): key for simhash, key in originals.items()}
+    for key, raw in tables.raw["near"].items():
+        listed = [int.from_bytes(raw[at : at + 8], "big") for at in range(0, len(raw), 8)] if key[0] else []
+        assert all(one in originals and key in near_keys(one) for one in listed)
+        assert len(set(listed)) == len(listed)
 
 
 def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:

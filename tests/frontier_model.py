@@ -57,6 +57,8 @@ TABLE = {
     FailureKind.ENDLESS_REDIRECT: (1, False, "dead_letter"),
     FailureKind.TYPE_UNWANTED: (1, False, "refused"),
 }
+# where the waits are not those of the setting
+WAITS = {FailureKind.DNS_NOT_FOUND: (3600.0,)}
 # kinds with less patience than the others: waits of an hour after two in a row, the third is the last
 IMPATIENT = (FailureKind.DNS_NOT_FOUND, FailureKind.ADDRESS_REFUSED)
 # one entry each of the bounded caches, so that every step also misses them
@@ -71,6 +73,11 @@ SETTINGS = Settings(
 def found(url: str, via: Via = Via.LINK) -> Discovered:
     path = next(path for path in PATHS if url.endswith(path))
     return discovered(url, via=via, depth=1, priority=PATHS[path])
+
+
+def wait_after(kind: FailureKind, failures: int) -> float:
+    waits = WAITS.get(kind, BACKOFF)
+    return waits[min(failures, len(waits)) - 1]
 
 
 def host_of(url: str) -> str:
@@ -139,7 +146,7 @@ class Site:
         self.failures += 1
         self.alike = self.alike + 1 if self.failing_as is kind else 1
         self.failing_as = kind
-        wait = 86_400.0 if self.failures >= 4 else BACKOFF[min(self.failures, 3) - 1]
+        wait = 86_400.0 if self.failures >= 4 else wait_after(kind, self.failures)
         if kind in IMPATIENT and (self.failures >= 4 or self.alike >= 2):
             wait = 3600.0
         if self.failures >= 5 or (kind in IMPATIENT and self.alike >= 3):
@@ -329,10 +336,15 @@ class Model:
 
     def _leads_back(self, url: str, target: str) -> bool:
         passed = {target}
-        while target != url and target in self.moved and self.moved[target] not in passed:
+        while target != url and self._is_moved(target) and self.moved[target] not in passed:
             target = self.moved[target]
             passed.add(target)
         return target == url
+
+    def _is_moved(self, url: str) -> bool:
+        """By its last answer: one that is looked at again may say something else."""
+        known = self.urls.get(url)
+        return known is not None and (known.state, known.status) == ("completed", 302)
 
     def _fail(self, site: Site, url: Url, kind: FailureKind) -> None:
         now = self.clock.now()
@@ -345,7 +357,7 @@ class Model:
             url.by_type = kind is FailureKind.TYPE_UNWANTED
         else:
             url.state = "failed"
-            url.due = now + BACKOFF[min(url.attempts, 3) - 1]
+            url.due = now + wait_after(kind, url.attempts)
 
     def _apply_robots(self, site: Site, task: Task, result: Result) -> None:
         now = self.clock.now()
@@ -386,8 +398,13 @@ class Model:
 
 
 page_results: st.SearchStrategy[Result] = st.one_of(
-    st.lists(st.sampled_from(URLS), max_size=3).map(
-        lambda urls: Fetched(status=200, size=3, links=tuple(found(url) for url in urls))
+    st.builds(
+        lambda urls, simhash: Fetched(
+            status=200, size=3, links=tuple(found(url) for url in urls), simhash=simhash
+        ),
+        st.lists(st.sampled_from(URLS), max_size=3),
+        # some of these are near each other, some only near one that is
+        st.sampled_from([None, 0, 0b1, 0b111, 0b1111, 0b11111, 1 << 40, (1 << 64) - 1]),
     ),
     st.sampled_from([Fetched(status=404, size=1), NotModified()]),
     st.sampled_from(URLS).map(lambda url: redirected(url, status=302)),

@@ -186,8 +186,8 @@ class SegmentMark(msgspec.Struct, frozen=True):
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
-    """A response arrived whole and is in the archive. `truncated` when a limit cut it: the bytes on the wire, or
-    what they inflate to; `note` says which, or what else was wrong with the body."""
+    """A response arrived whole and is in the archive. `truncated` when a limit cut it: the bytes on the wire,
+    what they inflate to, or what is read of them; `note` says which, or what else was wrong with the body."""
 
     status: int
     content_type: str = ""
@@ -202,6 +202,7 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     directives: str = ""
     links: tuple[Discovered, ...] = ()
     note: str = ""
+    simhash: int | None = None
 
 
 class NotModified(msgspec.Struct, frozen=True, kw_only=True, tag="not_modified"):

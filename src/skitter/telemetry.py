@@ -46,6 +46,7 @@ class Metric(StrEnum):
     TRUNCATED = "skitter_truncated_total"
     ROBOTS = "skitter_robots_read_total"
     DUPLICATES = "skitter_duplicate_bodies_total"
+    NEAR_DUPLICATES = "skitter_near_duplicates_total"
     LINKS = "skitter_links_found_total"
     ADDED = "skitter_urls_added_total"
     ARCHIVED_BYTES = "skitter_archived_bytes_total"
@@ -58,6 +59,7 @@ class Metric(StrEnum):
     LOG_DROPPED = "skitter_log_lines_dropped_total"
     IN_FLIGHT = "skitter_requests_in_flight"
     LEASES = "skitter_leases_held"
+    LONGEST_PULSE = "skitter_longest_pulse_milliseconds"
 
 
 _COUNTER, _GAUGE = Kind.COUNTER, Kind.GAUGE
@@ -81,6 +83,9 @@ METRICS: dict[Metric, Described] = {
     Metric.TRUNCATED: Described(_COUNTER, "responses", "Bodies cut at the size limit."),
     Metric.ROBOTS: Described(_COUNTER, "responses", "robots.txt files answered, with rules or without."),
     Metric.DUPLICATES: Described(_COUNTER, "records", "Bodies already archived, kept as revisit records."),
+    Metric.NEAR_DUPLICATES: Described(
+        _COUNTER, "pages", "Pages settled whose text resembles that of another page."
+    ),
     Metric.LINKS: Described(_COUNTER, "links", "Links found on pages, each page's own duplicates removed."),
     Metric.ADDED: Described(_COUNTER, "URLs", "URLs that were new and were queued."),
     Metric.ARCHIVED_BYTES: Described(_COUNTER, "bytes", "Written to the archive, compressed."),
@@ -95,6 +100,11 @@ METRICS: dict[Metric, Described] = {
     Metric.LOG_DROPPED: Described(_COUNTER, "lines", "Log lines that could not be written."),
     Metric.IN_FLIGHT: Described(_GAUGE, "requests", "Requests under way."),
     Metric.LEASES: Described(_GAUGE, "leases", "Hosts that are leased to a worker."),
+    Metric.LONGEST_PULSE: Described(
+        _GAUGE,
+        "milliseconds",
+        "The longest that one page, commit or pause of the process held up all others so far.",
+    ),
 }
 
 
@@ -212,6 +222,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     duplicates: int = 0
     archived_bytes: int = 0
     log_dropped: int = 0
+    longest_pulse_ms: int = 0
 
 
 class Rate:
@@ -349,4 +360,5 @@ class Telemetry:
             duplicates=self.value(Metric.DUPLICATES),
             archived_bytes=self.value(Metric.ARCHIVED_BYTES),
             log_dropped=self.value(Metric.LOG_DROPPED),
+            longest_pulse_ms=self.value(Metric.LONGEST_PULSE),
         )

@@ -74,7 +74,8 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
             "/odd": moved(f"http://0x7f.1:{server.port}/secret?odd"),
         }
         config.write_text(
-            f'[crawl]\nscope = "any"\nlinger = 0\n[politeness]\ndelay = 0.0\n[fetch]\nnameservers = ["{dns}"]\n'
+            '[crawl]\nscope = "any"\nlinger = 3\n[politeness]\ndelay = 0.0\nslow_factor = 0.0\n'
+            f'[fetch]\nnameservers = ["{dns}"]\n'
             f'resolve = ["site.test:80:127.0.0.1:{server.port}"]\n[identity]\ncontact = "me@example.org"\n'
         )
         done = skitter("crawl", "http://site.test/", "--into", folder / "crawl", "--config", config)

@@ -397,3 +397,30 @@ def test_retry_after_is_understood_in_both_forms(value: str, seconds: float | No
 def test_no_retry_after_raises_or_is_out_of_bounds(value: str) -> None:
     wait = retry_after(value, NOW)
     assert wait is None or 0 <= wait <= 604_800
+
+
+def test_a_long_page_is_archived_whole_and_read_as_far_as_its_beginning(tmp_path: Path) -> None:
+    body = b"<title>T</title><a href=/near>x</a>".ljust(5_000) + b"<a href=/far>x</a>"
+    settings = Settings(fetch=FetchSettings(allow_private=True, max_parsed=5_000))
+    ((outcome, exchange),) = run(tmp_path, page(body), settings=settings)
+    found = outcome.result
+    assert isinstance(found, Fetched)
+    assert [link.url for link in found.links] == [f"{outcome.host}/near"]
+    assert (found.truncated, found.note) == (True, "read to 5,000 bytes: longer than fetch.max_parsed")
+    assert exchange is not None
+    assert (found.size, exchange.body) == (len(body), body)
+
+
+def test_a_page_as_long_as_is_read_is_not_called_cut(tmp_path: Path) -> None:
+    settings = Settings(fetch=FetchSettings(allow_private=True, max_parsed=5_000))
+    ((outcome, _),) = run(tmp_path, page(b"<title>T</title>".ljust(5_000)), settings=settings)
+    assert isinstance(outcome.result, Fetched)
+    assert (outcome.result.truncated, outcome.result.note) == (False, "")
+
+
+def test_a_pdf_is_read_whole_however_long_a_page_may_be(tmp_path: Path) -> None:
+    settings = Settings(fetch=FetchSettings(allow_private=True, max_parsed=100))
+    response = page(pdf("words of a PDF")).replace(b"text/html", b"application/pdf")
+    ((outcome, _),) = run(tmp_path, response, settings=settings)
+    assert isinstance(outcome.result, Fetched)
+    assert (outcome.result.truncated, outcome.result.note) == (False, "")

@@ -142,3 +142,12 @@ def test_one_endless_folder_is_forgotten_and_begun_again() -> None:
     for number in range(2 * links_module._GENERATION):
         read(reader, "http://h.org/", ["home", f"p{number}"])
     assert remembered(reader) <= links_module._GENERATION
+
+
+def test_a_page_with_as_many_links_as_are_read_is_resolved_once() -> None:
+    """The memory of a folder once had no room for them, and each was resolved for the archive anew."""
+    reader = LinkReader()
+    links = [Link(f"//h{number}.org/", "", "", "a") for number in range(10_000)]
+    followed = reader.discover(PAGE, "http://h.org/", 0, "http://h.org/", links)
+    told = reader.targets("http://h.org/", links)
+    assert all(found.url is target for found, (target, _) in zip(followed, told, strict=True))

@@ -147,6 +147,9 @@ def _stats_lines(found: Stats) -> Iterator[str]:
     known = sum(found.urls.values())
     robots = f"{found.robots_fetches:,} of them for robots.txt"
     yield f"{found.pages:,} pages from {found.fetches:,} requests ({robots}), {size(found.bytes)}"
+    if found.near_duplicates:
+        verb = "page resembles" if found.near_duplicates == 1 else "pages resemble"
+        yield f"{found.near_duplicates:,} {verb} another one"
     if found.requisites:
         yield f"{found.requisites:,} files that pages need to look as they do"
     yield from _counts(f"URLs known: {known:,}", found.urls)
@@ -206,6 +209,15 @@ def _story_lines(found: Explanation) -> Iterator[str]:
         yield _line("title", found.title)
     if found.content_type:
         yield _line("type", found.content_type)
+    yield from _likeness_lines(found)
+
+
+def _likeness_lines(found: Explanation) -> Iterator[str]:
+    if found.distance is not None:
+        bits = "the same text" if found.distance == 0 else f"{found.distance} of 64 bits differ"
+        yield _line("resembles", f"{found.resembles} ({bits})")
+    if found.resembling:
+        yield _line("resembled", f"by {found.resembling:,} page{'s' * (found.resembling > 1)}")
 
 
 def _line(label: str, text: str) -> str:

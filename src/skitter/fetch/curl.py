@@ -16,6 +16,7 @@ import pycurl
 
 from skitter import __version__
 from skitter.clock import Clock
+from skitter.fetch.bodies import Bodies
 from skitter.fetch.coding import ACCEPT_ENCODING
 from skitter.fetch.dialling import Dialling
 from skitter.fetch.guard import AddressGuard
@@ -83,6 +84,7 @@ class Fetcher:
         self._dialling = Dialling(settings.connect_timeout, clock)
         self.lulls = Lulls(self._keep_connections)
         self._keep_connections(0)
+        self._bodies = Bodies(settings.body_memory)
         self._free: list[Transfer] = []
         self.in_flight = 0
 
@@ -125,6 +127,10 @@ class Fetcher:
         if len(addresses) == 1:
             return await self._transfer(request, addresses[0], answer.port, self._settings.connect_timeout)
         return await self._ask_in_turn(request, addresses, answer.port)
+
+    def let_go(self, exchange: Exchange) -> None:
+        """To be called when an exchange's body is needed no more: others wait for its memory."""
+        self._bodies.let_go(len(exchange.body))
 
     def prepare(self, url: str) -> None:
         """A request to this URL's host is coming: find its address meanwhile."""
@@ -170,7 +176,7 @@ class Fetcher:
     async def _transfer(
         self, request: Request, address: str, port: int, patience: float
     ) -> Exchange | Failed:
-        transfer = self._free.pop() if self._free else Transfer(self._settings, self.user_agent)
+        transfer = self._free.pop() if self._free else self._new_transfer()
         transfer.begin(request.unwanted)
         transfer.dial(request.url, request.headers, address, port, patience)
         if request.secure:
@@ -178,13 +184,24 @@ class Fetcher:
         self.in_flight += 1
         try:
             # When we are cancelled here the handle is still libcurl's: it is dropped, not reused.
-            with Lull(self.lulls, lambda: transfer.received):
+            with Lull(self.lulls, lambda: None if transfer.is_paused else transfer.received):
                 error = await self._perform(transfer)
+        except BaseException:
+            self._bodies.dropped(transfer)
+            raise
         finally:
             self.in_flight -= 1
         result = self._conclude(transfer, error, request, address, self._clock.now())
+        if isinstance(result, Failed):
+            self._bodies.dropped(transfer)
+        else:
+            self._bodies.ended(transfer)
+        transfer.forget()
         self._free.append(transfer)
         return result
+
+    def _new_transfer(self) -> Transfer:
+        return Transfer(self._settings, self.user_agent, self._bodies)
 
     async def _perform(self, transfer: Transfer) -> pycurl.error | None:
         future = self._multi.add_handle(transfer.curl)

@@ -28,9 +28,10 @@ class Lulls:
 
 
 class Lull:
-    """Looks at one request every second. Most have ended before the first look, and cost 3.6 us."""
+    """Looks at one request every second. Most have ended before the first look, and cost 3.6 us. `received` may
+    say None: nothing comes because we do not read."""
 
-    def __init__(self, lulls: Lulls, received: Callable[[], int]) -> None:
+    def __init__(self, lulls: Lulls, received: Callable[[], int | None]) -> None:
         self._lulls = lulls
         self._received = received
         self._seen = 0
@@ -48,8 +49,11 @@ class Lull:
 
     def _look(self) -> None:
         received = self._received()
-        self._is(quiet=received - self._seen < _MOVING * _LOOK)
-        self._seen = received
+        if received is None:
+            self._is(quiet=False)
+        else:
+            self._is(quiet=received - self._seen < _MOVING * _LOOK)
+            self._seen = received
         self._timer = self._loop.call_later(_LOOK, self._look)
 
     def _is(self, *, quiet: bool) -> None:

@@ -7,22 +7,27 @@ Under `fetch/curl.py`, which starts it and draws the conclusion. A transfer neve
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 import certifi
 import pycurl
 
+from skitter.fetch.bodies import Bodies
 from skitter.fetch.tls import Tls, agreed_in
+from skitter.fetch.wire import read_from
 from skitter.model import FailureKind
 from skitter.settings import FetchSettings
 
 _READ_BUFFER = 256 * 1024
+_PAUSE: int = pycurl.WRITEFUNC_PAUSE
 _SENDING_GRACE = 10_000  # microseconds
 
 Headers = tuple[tuple[str, str], ...]
 Judge = Callable[[int, Headers, bytes], str]
 """Status, headers and the first bytes of a body, as they came: why the rest is not wanted, or nothing."""
 _JUDGED_BY = 1445  # bytes, MIME Sniffing 5.2
+_FIRST_GLANCE = 0.25  # seconds; most requests have ended by then, and each glance costs 12 us
 
 
 class Transfer:
@@ -31,8 +36,9 @@ class Transfer:
     `stopped` is why we ended a transfer ourselves: None, a failure kind, or `truncated`.
     """
 
-    def __init__(self, settings: FetchSettings, user_agent: str) -> None:
+    def __init__(self, settings: FetchSettings, user_agent: str, bodies: Bodies) -> None:
         self._settings = settings
+        self._bodies = bodies
         self._patience = settings.connect_timeout
         self._verifies = settings.verify_tls
         self._listens = False
@@ -99,9 +105,26 @@ class Transfer:
         self._headers: Headers | None = None
         self.tls: Tls | None = None
 
+    def forget(self) -> None:
+        """Until the next request begins nothing is kept: 256 handles with a body each would be gigabytes."""
+        self.lines = []
+        self.chunks = []
+        self._headers = None
+
+    def resume(self) -> None:
+        """libcurl delivers what it held back before this returns, and complains when that ends the transfer;
+        the transfer's own future has the error then."""
+        with contextlib.suppress(pycurl.error):
+            self.curl.pause(pycurl.PAUSE_CONT)
+
     @property
     def received(self) -> int:
         return self.head_bytes + self.size
+
+    @property
+    def is_paused(self) -> bool:
+        """By us: that nothing comes is not the host's doing."""
+        return self._bodies.is_waiting(self)
 
     def on_header(self, line: bytes) -> int | None:
         if self.head_done:
@@ -128,12 +151,18 @@ class Transfer:
         if self.size < _JUDGED_BY and self._is_unwanted(chunk):
             self.stopped = FailureKind.TYPE_UNWANTED
             return -1
+        if self.truncated:
+            return -1  # said before, while libcurl was told to go on, which it did
         room = self._settings.max_body - self.size
         if len(chunk) > room:
+            if not self._bodies.has_room(self, room):
+                return _PAUSE
             self.chunks.append(chunk[:room])
             self.size += room
             self.truncated = True
             return -1
+        if not self._bodies.has_room(self, len(chunk)):
+            return _PAUSE
         self.chunks.append(chunk)
         self.size += len(chunk)
         return None
@@ -168,10 +197,13 @@ class Transfer:
 
 
 class Watch:
-    """Gives up a transfer that waits too long for its first byte or stalls after it.
+    """Gives up a transfer that waits too long for its first byte, stalls after it, or sends too much that is
+    neither head nor body.
 
     libcurl's own stall limit counts the wait for the first byte as well, and the longer patience that a slow
-    page deserves could not be given.
+    page deserves could not be given. A chunk extension without end moves no counter of libcurl's, and would be
+    read at full speed until its transfer counts as stalled, for up to half a minute; so between two looks at its
+    pace the kernel is asked what came.
     """
 
     def __init__(
@@ -183,13 +215,41 @@ class Watch:
         self._loop = asyncio.get_running_loop()
         self._begun = self._loop.time()
         self._seen = 0
+        self._idle: int | None = None
+        self._pause = _FIRST_GLANCE
         self._wait(min(settings.stall_timeout, settings.first_byte_timeout))
 
     def end(self) -> None:
         self._timer.cancel()
 
     def _wait(self, seconds: float) -> None:
-        self._timer = self._loop.call_later(seconds, self._look)
+        """Until the next look, with glances on the way, ever further apart."""
+        self._due = self._loop.time() + seconds
+        self._glance_in(min(self._pause, seconds))
+
+    def _glance_in(self, seconds: float) -> None:
+        self._timer = self._loop.call_later(seconds, self._glance)
+
+    def _glance(self) -> None:
+        left = self._due - self._loop.time()
+        if self._is_flooded():
+            self._give_up(FailureKind.STALLED)
+        elif left <= 0:
+            self._look()
+        else:
+            self._pause *= 2
+            self._glance_in(min(self._pause, left))
+
+    def _is_flooded(self) -> bool:
+        """More came since the first glance than framing takes; on a connection of our own, since its start."""
+        curl, received = self._transfer.curl, self._transfer.received
+        on_wire = read_from(curl) if received else None
+        if on_wire is None:
+            return False
+        idle = on_wire - received
+        if self._idle is None:
+            self._idle = 0 if curl.getinfo(pycurl.NUM_CONNECTS) else idle
+        return idle - self._idle > self._settings.max_body
 
     def _look(self) -> None:
         received, limits = self._transfer.received, self._settings
@@ -199,11 +259,15 @@ class Watch:
                 self._give_up(FailureKind.FIRST_BYTE_TIMEOUT)
             else:
                 self._wait(min(left, limits.stall_timeout))
-        elif self._seen and received - self._seen < limits.stall_rate * limits.stall_timeout:
+        elif self._is_slow(received) and not self._transfer.is_paused:
             self._give_up(FailureKind.STALLED)
         else:
             self._seen = received
             self._wait(limits.stall_timeout)
+
+    def _is_slow(self, received: int) -> bool:
+        limits = self._settings
+        return bool(self._seen) and received - self._seen < limits.stall_rate * limits.stall_timeout
 
     def _until_first_byte(self) -> float:
         """Counted from the request; while there is no connection yet, from the latest that there may be one."""

@@ -50,7 +50,7 @@ class Settled(StrEnum):
 
 class Settlement(msgspec.Struct, frozen=True):
     """How one outcome was settled, what admission said of the links it brought, and whether it was the failure
-    that made us give its host up."""
+    that made us give its host up. `near` is in how many bits the page differs from the one it resembles."""
 
     settled: Settled
     state: UrlState | None = None
@@ -58,6 +58,7 @@ class Settlement(msgspec.Struct, frozen=True):
     known: int = 0
     refused: int = 0
     gave_up: bool = False
+    near: int | None = None
 
 
 class HostStanding(StrEnum):
@@ -118,6 +119,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     politeness: PolitenessLedger
     seen_filter: FilterFigures | None = None
     next_at: float | None = None
+    near_duplicates: int = 0
 
 
 class FetchView(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +137,9 @@ class FetchView(msgspec.Struct, frozen=True, kw_only=True):
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a URL: how it was found, who decided what, where it stands and what comes next.
-    `trail` are the pages through which it was found, nearest first."""
+    `trail` are the pages through which it was found, nearest first. `resembles` is the page that had much the
+    same text before, `distance` the bits of 64 in which their fingerprints differ, `resembling` how many
+    resemble this one."""
 
     asked: str
     url: str = ""
@@ -157,6 +161,10 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     content_type: str = ""
     fetches: tuple[FetchView, ...] = ()
     next_at: float | None = None
+    simhash: str = ""
+    resembles: str = ""
+    distance: int | None = None
+    resembling: int = 0
 
 
 class HostView(msgspec.Struct, frozen=True, kw_only=True):

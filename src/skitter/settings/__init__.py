@@ -48,6 +48,9 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     max_pages: Annotated[Count, Doc(description="Stop after this many pages; 0 means no limit.")] = 0
     max_depth: Annotated[Count, Doc(description="Links further than this from a seed are refused.")] = 15
     max_url_length: Annotated[AtLeastOne, Doc(description="Longer URLs are refused.")] = 2048
+    near_duplicates: Annotated[
+        bool, Doc(description="Take fingerprints of pages' texts and record which page resembles which.")
+    ] = True
     requisites: Annotated[
         bool,
         Doc(
@@ -151,14 +154,24 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     max_body: Annotated[
         AtLeastOne, Doc(description="Bytes of a body that are kept; a longer one is truncated and marked.")
     ] = 10_000_000
+    body_memory: Annotated[
+        AtLeastOne,
+        Doc(
+            description="Bytes of RAM for bodies above 64 KB that are under way; beyond it reading them pauses."
+        ),
+    ] = 256_000_000
     max_decoded: Annotated[
         AtLeastOne,
-        Doc(description="Bytes of a page that are read; of a compressed one that is larger, 1 MB."),
+        Doc(description="Bytes that a body may inflate to; of a larger one 1 MB is read."),
     ] = 10_000_000
     max_ratio: Annotated[
         AtLeastOne,
         Doc(description="How many times its size a compressed body may inflate to, once that is above 1 MB."),
     ] = 250
+    max_parsed: Annotated[
+        AtLeastOne,
+        Doc(description="Bytes of a page that its links, title and text are taken from; all of a PDF."),
+    ] = 2_000_000
     max_header_bytes: Annotated[AtLeastOne, Doc(description="Bytes of response headers at most.")] = 65_536
     max_header_count: Annotated[AtLeastOne, Doc(description="Response header lines at most.")] = 200
     max_redirects: Annotated[Count, Doc(description="Redirects in a row that are followed.")] = 5

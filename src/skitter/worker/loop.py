@@ -92,11 +92,14 @@ class Loop:
     async def run(self) -> Ended:
         """Until nothing is left to do, the limit is reached, or `drain` was called."""
         next_chores = 0.0
+        last = self._clock.now()
         try:
             while True:
                 # Settle first: an outcome must find its lease alive, however long this process was paused.
                 await self._settle()
                 now = self._clock.now()
+                self._report.pulse(now - last)
+                last = now
                 if now >= next_chores:
                     # what was moved in a bounded step may be one of many
                     next_chores = now if await self._chores(now) else now + _HOUSEKEEPING

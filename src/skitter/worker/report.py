@@ -72,12 +72,19 @@ class Report:
     def holding(self, leases: int) -> None:
         self._telemetry.gauge(Metric.LEASES, leases)
 
+    def pulse(self, seconds: float) -> None:
+        milliseconds = round(seconds * 1000)
+        if milliseconds > self._telemetry.value(Metric.LONGEST_PULSE):
+            self._telemetry.gauge(Metric.LONGEST_PULSE, milliseconds)
+
     def expired(self, leases: int) -> None:
         self._log.write(Event.LEASE_EXPIRED, leases=leases)
 
     def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement]) -> None:
         for outcome, settlement in zip(outcomes, settlements, strict=True):
             self._telemetry.count(Metric.ADDED, settlement.added)
+            if settlement.near is not None:
+                self._telemetry.count(Metric.NEAR_DUPLICATES)
             result = outcome.result
             if isinstance(result, Fetched) and result.note:
                 self._log.write(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import zlib
+from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 
@@ -46,6 +47,7 @@ from skitter.settings import Settings
 from skitter.urls.canonical import host_of, key_of, normalise
 from skitter.urls.links import LinkReader
 from skitter.worker.pdf import PdfReader
+from skitter.worker.turns import Turns
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)
@@ -75,8 +77,11 @@ class Step:
         self._settings = settings
         self._pdfs = pdfs
         self._links = LinkReader()
+        self._turns = Turns(clock)
         self._keeps_links = "links" in settings.archive.tables
         self._tells_links = self._keeps_links or settings.archive.metadata
+        self._fingerprint = _simhash() if settings.crawl.near_duplicates else None
+        self._needs_text = self._fingerprint is not None or "text" in settings.archive.tables
         # Bodies archived since the last commit: the frontier cannot know them yet.
         self._fresh_copies: dict[bytes, Copy] = {}
 
@@ -95,6 +100,14 @@ class Step:
         if isinstance(answer, Failed):
             now = self._clock.now()
             return _outcome(lease, task, now, now, answer), None
+        try:
+            result = await self._answered(task, answer)
+        finally:
+            self._fetcher.let_go(answer)
+        return _outcome(lease, task, answer.sent_at, answer.ended_at, result, answer.address), answer
+
+    async def _answered(self, task: Task, answer: Exchange) -> Result:
+        await self._turns.take()
         digest = sha256(answer.body).digest()
         sought = _held(task, answer, digest)
         (known,) = await self._frontier.first_copies((sought,)) if sought else (None,)
@@ -103,8 +116,7 @@ class Step:
         page, note = self._page(answer, pdf) if _is_document(task, answer) else (None, "")
         result = self._read(task, answer, digest, page, note)
         said = self._said(task, result, page)
-        result = self._stored(result, answer, digest, known, said)
-        return _outcome(lease, task, answer.sent_at, answer.ended_at, result, answer.address), answer
+        return self._stored(result, answer, digest, known, said)
 
     def quiet(self) -> int:
         """Requests under way that hardly move."""
@@ -152,17 +164,13 @@ class Step:
             directives=page.directives.text,
             text=page.text,
             links=self._links.targets(page.base, page.links) if self._tells_links else (),
+            simhash=result.simhash if isinstance(result, Fetched) else None,
         )
 
     # -- what the answer means
 
     def _read(
-        self,
-        task: Task,
-        exchange: Exchange,
-        digest: bytes,
-        page: PageContent | None,
-        note: str,
+        self, task: Task, exchange: Exchange, digest: bytes, page: PageContent | None, note: str
     ) -> Result:
         status = exchange.status
         if status in _REDIRECTS:
@@ -218,11 +226,7 @@ class Step:
         """RFC 9309 2.3.1: rules, or none where the host says there are none; anything else is no permission."""
         status, body = exchange.status, b""
         if not 200 <= status < 300 and not 400 <= status < 500:
-            return Failed(
-                kind=FailureKind.PROTOCOL,
-                detail=f"robots.txt answered {status}",
-                status=status,
-            )
+            return Failed(kind=FailureKind.PROTOCOL, detail=f"robots.txt answered {status}", status=status)
         if status < 300:
             coding = _joined(exchange.headers, "content-encoding")
             # One byte more than is read: the parser must see that the last line is cut, and leave it out.
@@ -241,12 +245,7 @@ class Step:
         )
 
     def _fetched(
-        self,
-        task: Task,
-        exchange: Exchange,
-        digest: bytes,
-        page: PageContent | None,
-        note: str,
+        self, task: Task, exchange: Exchange, digest: bytes, page: PageContent | None, note: str
     ) -> Result:
         links: tuple[Discovered, ...] = ()
         if page is not None and not page.directives.nofollow:
@@ -268,6 +267,7 @@ class Step:
             directives=page.directives.text if page else "",
             links=links,
             note="cut at fetch.max_body" if exchange.truncated else note,
+            simhash=self._fingerprint(page.text) if page and self._fingerprint else None,
         )
 
     def _page(self, exchange: Exchange, pdf: PdfReading | None) -> tuple[PageContent | None, str]:
@@ -275,19 +275,21 @@ class Step:
         decoded = self._decoded(exchange)
         if isinstance(decoded, Undecodable):
             return None, f"not decoded: {decoded.reason}"
+        # a PDF was read elsewhere, and whole
+        most = self._settings.fetch.max_parsed if pdf is None else len(decoded.body)
         page = read_page(
-            decoded.body,
+            decoded.body[:most],
             url=exchange.url,
             content_type=_joined(exchange.headers, "content-type"),
             content_language=exchange.header("content-language"),
             robots_tags=tuple(value for name, value in exchange.headers if name == "x-robots-tag"),
             content_signal=_joined(exchange.headers, "content-signal"),
             product=self._settings.identity.product,
-            with_text="text" in self._settings.archive.tables,
+            with_text=self._needs_text,
             with_anchors=self._keeps_links,
             with_requisites=self._settings.crawl.requisites,
         )
-        note = _note(decoded)
+        note = _note(decoded, most)
         return (page, note) if pdf is None else (with_pdf(page, pdf), pdf.reason or note)
 
     def _decoded(self, exchange: Exchange) -> Decoded | Undecodable:
@@ -302,9 +304,19 @@ class Step:
         return None if isinstance(decoded, Undecodable) else await self._pdfs.read(decoded.body)
 
 
-def _note(decoded: Decoded) -> str:
+def _simhash() -> Callable[[str], int | None]:
+    # numpy comes with it, in 0.1 s: commands that only look on do without
+    from skitter.parse.fingerprint import simhash
+
+    return simhash
+
+
+def _note(decoded: Decoded, most: int) -> str:
+    read = min(len(decoded.body), most)
     if decoded.truncated:
-        return f"{_CUT} {len(decoded.body):,} bytes: inflates beyond fetch.max_decoded or fetch.max_ratio"
+        return f"{_CUT} {read:,} bytes: inflates beyond fetch.max_decoded or fetch.max_ratio"
+    if read < len(decoded.body):
+        return f"{_CUT} {read:,} bytes: longer than fetch.max_parsed"
     if decoded.mislabelled:
         return "not coded, although its headers say so"
     return "" if decoded.complete else "the coded body breaks off or is damaged"

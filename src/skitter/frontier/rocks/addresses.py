@@ -79,6 +79,13 @@ class Addresses:
         address.booked[ident] = Booking(each, before, host.last_start + self.window)
         return delay
 
+    def heard(self, turn: Turn, ident: bytes, host: HostRow) -> None:
+        """A request was made under a lease that is over, and for which nobody had booked any more."""
+        if not self.concerns(host):
+            return
+        address = self._known.get(host.address) or self._learn(turn, host.address)
+        address.booked.setdefault(ident, Booking(1, 0, 0.0))
+
     def _taken(self, turn: Turn, address: Address, own: bytes) -> int:
         taken = 0
         for ident, booked in tuple(address.booked.items()):

@@ -195,6 +195,7 @@ class Turn:
         self._urls: dict[bytes, UrlRow] = {}
         self._raw: dict[bytes, bytes] = {}
         self._touched: dict[bytes, HostRow] = {}
+        self.near: dict[bytes, bytes] = {}
         self._changed = False
 
     def put(self, table: str, key: bytes, value: bytes) -> None:

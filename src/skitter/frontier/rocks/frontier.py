@@ -26,7 +26,7 @@ from skitter.frontier.base import (
     Settlement,
     Stats,
 )
-from skitter.frontier.rocks.addresses import cancel_appointment
+from skitter.frontier.rocks.addresses import Addresses, cancel_appointment
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.health import Health
@@ -92,9 +92,10 @@ class RocksFrontier:
         self._filter_file = folder / "seen.filter"
         scope = Scope(settings.crawl, settings.fetch.max_redirects)
         self._admission = Admission(scope, settings.politeness, prioritizer or ByDepthAndLinks())
-        self._leasing = Leasing(settings)
+        addresses = Addresses(settings.politeness.address_rate)
+        self._leasing = Leasing(settings, addresses)
         self._health = Health(settings)
-        self._settling = Settling(settings, self._admission, self._health)
+        self._settling = Settling(settings, self._admission, self._health, addresses)
         self._views = Views(self._book, self._admission, settings)
         if not read_only:
             self._begin()

@@ -39,10 +39,10 @@ _END = b"\xff" * 8
 
 
 class Leasing:
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, addresses: Addresses) -> None:
         self._settings = settings
         self._turns = TierTurns(settings.frontier.tier_weights)
-        self._addresses = Addresses(settings.politeness.address_rate)
+        self._addresses = addresses
 
     # -- granting
 

@@ -12,6 +12,7 @@
     robots   host id                                  -> body of robots.txt
     copies   SHA-256 of a body                        -> Copy
     ledger   UrlKey, microseconds (8)                 -> FetchRow, one per fetch
+    near     see `near.py`                            -> fingerprints of pages, and whose they are
     anchors  text                                     -> nothing; what the seeds brought into scope
     meta     name                                     -> Tally, marks, format
 
@@ -25,7 +26,7 @@ import msgspec
 
 from skitter.model import HostPolicy, Via
 
-TABLES = "urls hosts queue ready leases timers due denied dead robots copies ledger anchors meta".split()
+TABLES = "urls hosts queue ready leases timers due denied dead robots copies ledger near anchors meta".split()
 ERRAND_LANE = 0
 # meta: hosts whose robots.txt changed, so that what it denied is looked at again
 REJUDGE = b"rejudge"
@@ -130,7 +131,9 @@ class UrlRow(msgspec.Struct, array_like=True):
     """A URL. `state` is a UrlState, except that IN_PROGRESS is never stored: a leased URL keeps its place in
     the queue, so a lease that ends without an outcome leaves nothing to repair. `linkers` are two-byte marks of
     the other hosts that link it, as long as it is queued and up to a limit. `body_status` came with the body that
-    `digest`, `record` and the validators speak of; `status` is that of the last answer, whatever it was."""
+    `digest`, `record` and the validators speak of; `status` is that of the last answer, whatever it was.
+    `near_of` is the key of the page that its text resembles, `distance` the bits in which their fingerprints
+    differ."""
 
     url: str
     state: int
@@ -158,6 +161,9 @@ class UrlRow(msgspec.Struct, array_like=True):
     truncated: bool = False
     linkers: bytes = b""
     body_status: int = 0
+    simhash: int | None = None
+    near_of: bytes = b""
+    distance: int = 0
     requisite: int = 0
 
 
@@ -205,6 +211,7 @@ class Tally(msgspec.Struct):
     tightest_host: str = ""
     now: float = 0.0
     skew: float = 0.0
+    near: int = 0
 
 
 encode = msgspec.msgpack.Encoder().encode

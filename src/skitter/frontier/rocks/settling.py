@@ -11,9 +11,11 @@ from __future__ import annotations
 import msgspec
 
 from skitter.frontier.base import Settled, Settlement
+from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.health import Health, asked_wait, forgive
+from skitter.frontier.rocks.near import remember
 from skitter.frontier.rocks.redirects import REDIRECTS_TO, why_endless
 from skitter.frontier.rocks.rows import (
     REJUDGE,
@@ -56,13 +58,16 @@ _STALE = Settlement(Settled.STALE)
 
 
 class Settling:
-    def __init__(self, settings: Settings, admission: Admission, health: Health) -> None:
+    def __init__(
+        self, settings: Settings, admission: Admission, health: Health, addresses: Addresses
+    ) -> None:
         self._retry = settings.retry
         self._max_pages = settings.crawl.max_pages
         self._max_redirects = settings.fetch.max_redirects
         self._robots_ttl = settings.politeness.robots_ttl
         self._admission = admission
         self._health = health
+        self._addresses = addresses
 
     def settle(self, turn: Turn, outcome: Outcome) -> Settlement:
         if skew := turn.book.skew:
@@ -83,6 +88,7 @@ class Settling:
         self._account_gap(turn, host, outcome)
         host.last_start = max(host.last_start, outcome.sent_at)
         if lease is None or lease.token != outcome.token:
+            self._addresses.heard(turn, ident, host)
             return self._settle_late(turn, ident, host, outcome)
         slot = turn.book.lease_slots(ident, lease.token).get(outcome.key)
         if slot is None:
@@ -167,6 +173,7 @@ class Settling:
                 row.status = result.status
                 row.rule = REDIRECTS_TO + result.location
                 _drop_validators(row)
+                remember(turn, outcome.key, row, None)
                 self._complete(turn, host, row, outcome)
             case NotModified():
                 row.status = row.body_status or 304
@@ -178,7 +185,8 @@ class Settling:
         turn.put_url(outcome.key, row)
         turn.count(UrlState(row.state), 1)
         added, known, refused = self._admit(turn, outcome.key[:8], links)
-        return Settlement(settled, UrlState(row.state), added, known, refused)
+        near = row.distance if row.near_of and isinstance(result, Fetched) else None
+        return Settlement(settled, UrlState(row.state), added, known, refused, near=near)
 
     def _bounded(self, turn: Turn, row: UrlRow, outcome: Outcome) -> Outcome:
         """A redirect that leads nowhere in the end is a failure; what crossed the wire is in the archive."""
@@ -219,6 +227,7 @@ class Settling:
         row.content_type, row.title, row.directives = result.content_type, result.title, result.directives
         if result.copy is not None:
             turn.put("copies", result.digest, encode(result.copy))
+        remember(turn, outcome.key, row, result.simhash)
         self._complete(turn, host, row, outcome)
 
     def _complete(self, turn: Turn, host: HostRow, row: UrlRow, outcome: Outcome) -> None:

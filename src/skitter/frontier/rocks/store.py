@@ -29,7 +29,9 @@ from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.rows import TABLES
 from skitter.frontier.rocks.tail import is_readable, mend
 
-_LARGEST_MEMTABLE = 16 << 20
+# Each flush is merged into all of a table in the end: at 2.4 million URLs compaction took 6.4 us of CPU a new URL with
+# 16 MB, 1.9 with 32.
+_LARGEST_MEMTABLE = 32 << 20
 # One SST per open file; more would only cost descriptors that connections need.
 _OPEN_FILES = 512
 _LOG_FILES = 3
@@ -37,7 +39,7 @@ _LOG_FILES = 3
 # Tables in which all of a host lies together, behind its id.
 _BY_HOST = frozenset(("urls", "queue"))
 _HOST = 8
-_LOOKED_UP = frozenset(("urls", "hosts", "leases", "robots", "copies", "anchors", "meta"))
+_LOOKED_UP = frozenset(("urls", "hosts", "leases", "robots", "copies", "near", "anchors", "meta"))
 
 
 class Batch:

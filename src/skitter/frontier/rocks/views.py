@@ -18,6 +18,7 @@ from skitter.frontier.base import (
 )
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book
+from skitter.frontier.rocks.near import resembling
 from skitter.frontier.rocks.rows import (
     ABANDON,
     REJUDGE,
@@ -89,6 +90,7 @@ class Views:
             politeness=_ledger(tally),
             seen_filter=None if self._book.read_only else self._book.seen.figures(),
             next_at=self._next_at(),
+            near_duplicates=tally.near,
         )
 
     def dead_letters(self, limit: int, host: Host | None) -> list[DeadLetter]:
@@ -179,6 +181,10 @@ class Views:
             content_type=row.content_type,
             fetches=tuple(self._fetches(key)),
             next_at=next_at,
+            simhash="" if row.simhash is None else f"{row.simhash:016x}",
+            resembles=self._resembles(row),
+            distance=row.distance if row.near_of else None,
+            resembling=resembling(self._book, key, row),
         )
 
     def _explain_unknown(self, asked: str, url: str) -> Explanation:
@@ -267,6 +273,10 @@ class Views:
                 return
             yield above.url
             parent = above.parent
+
+    def _resembles(self, row: UrlRow) -> str:
+        above = self._book.url(row.near_of) if row.near_of else None
+        return above.url if above is not None else ""
 
     def _fetches(self, key: bytes) -> Iterator[FetchView]:
         for entry, raw in self._book.store.scan("ledger", key, key + _END):

@@ -88,9 +88,9 @@ def endless() -> Ending:
     return fails("endless_redirect", 1, 599)
 
 
-def withheld(kind: str) -> Ending:
-    """robots.txt fails in this way, so the page has to wait."""
-    return Ending(result="", state=QUEUED, detail=kind, requests=0, never=True)
+def withheld(kind: str, state: str = QUEUED) -> Ending:
+    """robots.txt fails in this way, so the page has to wait, or is refused with its host."""
+    return Ending(result="", state=state, detail=kind, requests=0, never=True)
 
 
 def says(*parts: bytes) -> Play:

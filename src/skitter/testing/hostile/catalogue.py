@@ -44,7 +44,7 @@ every ending with this page.
 A body that a limit cuts is kept and read as far as it goes, and counts as a page: on the wire at `fetch.max_body`
 (the record in the archive says `WARC-Truncated: length`), and decoded at `fetch.max_decoded` or `fetch.max_ratio`
 (the record is whole, since it holds the coded bytes; the first megabyte is read, and the ledger says so). It
-is not tried again: it would not get shorter.
+is not tried again: it would not get shorter. Of any page the first `fetch.max_parsed` bytes are read.
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skitter.testing.hostile.case import (
+    REFUSED,
     Case,
     Ending,
     Play,
@@ -130,13 +131,13 @@ UNREACHABLE = (
         name="dns-inside",
         about="a public name with a loopback address",
         port=DNS_PORT,
-        ends=withheld("address_refused"),
+        ends=withheld("address_refused", REFUSED),
     ),
     Case(
         name="dns-metadata",
         about="a public name with a cloud's metadata address",
         port=DNS_PORT,
-        ends=withheld("address_refused"),
+        ends=withheld("address_refused", REFUSED),
     ),
 )
 

@@ -38,11 +38,11 @@ def _links() -> bytes:
 
 
 CASES = (
-    _page("image-as-html", "an image that is called HTML", lambda: PNG),
+    _page("image-as-html", "an image that is called HTML", lambda: PNG, ends=UNWANTED),
     _page(
         "html-as-image", "HTML that is called an image", lambda: b"<title>x</title>", b"image/png", UNWANTED
     ),
-    _page("binary-as-text", "noise that is called plain text", lambda: PNG, b"text/plain"),
+    _page("binary-as-text", "an image that is called plain text", lambda: PNG, b"text/plain", UNWANTED),
     _page("video", "an hour of video", lambda: PNG * 1000, b"video/mp4", UNWANTED),
     _page("no-type", "no Content-Type at all", lambda: b"<title>x</title>", None),
     _page("type-garbage", "a Content-Type that is none", lambda: b"<title>x</title>", b';;;/\xff="', None),
