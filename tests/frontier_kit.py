@@ -307,7 +307,8 @@ def _check_urls(tables: _Tables) -> None:
     pages = [
         row for row in tables.urls.values() if row.state == UrlState.COMPLETED and row.status // 100 == 2
     ]
-    assert len(pages) == tables.tally.pages
+    assert sum(not row.requisite for row in pages) == tables.tally.pages
+    assert sum(bool(row.requisite) for row in pages) == tables.tally.requisites
     assert all(key_of(row.url) == key for key, row in tables.urls.items())
 
 

@@ -58,6 +58,10 @@ _CRAWL_FLAGS: tuple[tuple[str, str, str, str], ...] = (
         "dial ADDRESS for HOST (* for any); may be repeated",
     ),
 )
+_SWITCHES = (
+    ("--requisites", "crawl.requisites", "fetch styles, images, scripts and fonts of pages too, for replay"),
+    ("--allow-private", "fetch.allow_private", "let names lead to loopback and private addresses"),
+)
 _REPEATED = ("crawl.include", "crawl.exclude", "fetch.resolve")
 
 
@@ -150,13 +154,8 @@ def _add_crawl(commands: Any) -> None:
         metavar="SIZE",
         help="RAM for the frontier's caches, such as 500M or 2G (default 256M)",
     )
-    command.add_argument(
-        "--allow-private",
-        dest="fetch.allow_private",
-        action="store_const",
-        const=True,
-        help="let names lead to loopback and private addresses",
-    )
+    for flag, setting, text in _SWITCHES:
+        command.add_argument(flag, dest=setting, action="store_const", const=True, help=text)
     command.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML; see skitter settings")
 
 
@@ -285,7 +284,7 @@ def _flags(arguments: argparse.Namespace) -> dict[str, Any]:
     from skitter.settings.load import Flag
 
     names = {setting: flag for flag, setting, _, _ in _CRAWL_FLAGS}
-    names |= {"fetch.allow_private": "--allow-private", "frontier.memory": "--memory"}
+    names |= {setting: flag for flag, setting, _ in _SWITCHES} | {"frontier.memory": "--memory"}
     given = vars(arguments)
     return {
         setting: Flag(given[setting], flag) for setting, flag in names.items() if given[setting] is not None

@@ -49,6 +49,7 @@ class Via(StrEnum):
     SEED = "seed"
     LINK = "link"
     REDIRECT = "redirect"
+    REQUISITE = "requisite"
 
 
 class Refusal(StrEnum):
@@ -104,6 +105,9 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
     hops: int = 0
     priority: int | None = None
     """Set by whoever asks for it (a seed's, an operator's); None leaves it to the frontier."""
+    requisite: int = 0
+    """0 for what is crawled for its own sake; 1 for what a page needs to look as it does, 2 for what such a
+    stylesheet needs, and so on. A redirect keeps it."""
 
 
 class VerdictKind(StrEnum):
@@ -134,6 +138,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     digest: bytes = b""
     """Of the body that the validators speak of: a 304 is archived as a revisit of its copy."""
     behalf: Host | None = None
+    requisite: int = 0
+    """As `Discovered` has it: the body is kept whatever its type, and no links are taken from it."""
 
 
 class HostLease(msgspec.Struct, frozen=True, kw_only=True):
@@ -263,6 +269,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: float
     result: Result
     address: str = ""
+    requisite: bool = False
 
 
 class Exchange(msgspec.Struct, frozen=True):

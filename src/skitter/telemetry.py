@@ -36,6 +36,7 @@ class Described(NamedTuple):
 
 class Metric(StrEnum):
     PAGES = "skitter_pages_total"
+    REQUISITES = "skitter_requisites_total"
     REQUESTS = "skitter_requests_total"
     BYTES = "skitter_received_bytes_total"
     RESPONSES = "skitter_responses_total"
@@ -66,6 +67,9 @@ class Metric(StrEnum):
 _COUNTER, _GAUGE = Kind.COUNTER, Kind.GAUGE
 METRICS: dict[Metric, Described] = {
     Metric.PAGES: Described(_COUNTER, "pages", "Pages fetched and archived."),
+    Metric.REQUISITES: Described(
+        _COUNTER, "files", "What pages need to look as they do, fetched and archived (crawl.requisites)."
+    ),
     Metric.REQUESTS: Described(
         _COUNTER, "requests", "Requests that got a response of any kind, robots.txt included."
     ),
@@ -198,6 +202,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase = Phase.CRAWLING
     elapsed: float = 0.0
     pages: int = 0
+    requisites: int = 0
     requests: int = 0
     bytes: int = 0
     rate_now: float = 0.0
@@ -349,6 +354,7 @@ class Telemetry:
             phase=phase,
             elapsed=elapsed,
             pages=pages,
+            requisites=self.value(Metric.REQUISITES),
             requests=self.value(Metric.REQUESTS),
             bytes=self.value(Metric.BYTES),
             rate_now=self._rate.at(now),

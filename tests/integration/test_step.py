@@ -49,6 +49,7 @@ def run(
     kind: TaskKind = PAGE,
     hops: int = 0,
     etag: str = "",
+    requisite: int = 0,
     settings: Settings = SETTINGS,
 ) -> list[tuple[Outcome, Exchange | None]]:
     """What becomes of one URL of a host for each response."""
@@ -69,7 +70,7 @@ def run(
         return found
 
     def task(url: str) -> Task:
-        return Task(kind=kind, key=key_of(url), url=url, depth=3, hops=hops, etag=etag)
+        return Task(kind=kind, key=key_of(url), url=url, depth=3, hops=hops, etag=etag, requisite=requisite)
 
     def lease(url: str) -> HostLease:
         return HostLease(

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from skitter.fetch.coding import Decoded, Undecodable, decode_body
 from skitter.parse.charset import decode
+from skitter.parse.css import references
 from skitter.parse.directives import read_directives
 from skitter.parse.href import clean_href, parse_refresh
 from skitter.parse.media import parse_content_type, sniff
 from skitter.parse.page import read_page
+from skitter.parse.requisites import candidates
 
 PAGE = b"""<!DOCTYPE html><html lang=en><head><meta charset=utf-8><base href="/b/"><title>A &amp; B</title>
 <link rel="canonical" href="/c?x=1"><meta name="robots" content="noindex,nofollow">
@@ -34,8 +36,19 @@ MARKUP = [
     b"<a href='",
     b"&#",
     b"\xe3\x81",
+    b"<img srcset='",
+    b"<style>@import ",
+    b" style='x:url(",
 ]
-TYPES = ["text/html", "text/html; charset=utf-16", "application/xhtml+xml", "", "text/plain", "text/xml"]
+TYPES = [
+    "text/html",
+    "text/html; charset=utf-16",
+    "application/xhtml+xml",
+    "",
+    "text/plain",
+    "text/xml",
+    "text/css",
+]
 
 
 def mutated(source: random.Random, body: bytes) -> bytes:
@@ -59,7 +72,14 @@ def test_no_mutation_of_a_page_raises_and_every_link_is_clean() -> None:
     source = random.Random(20)
     for _ in range(4000):
         body = mutated(source, PAGE)
-        page = read_page(body, url="http://e.org/a/b", content_type=source.choice(TYPES), with_text=True)
+        page = read_page(
+            body,
+            url="http://e.org/a/b",
+            content_type=source.choice(TYPES),
+            with_text=True,
+            with_requisites=True,
+        )
+        assert all(page.requisites)
         seen = [link.href for link in page.links]
         assert len(seen) == len(set(seen))
         assert all(href and "#" not in href and "\n" not in href for href in seen)
@@ -67,7 +87,7 @@ def test_no_mutation_of_a_page_raises_and_every_link_is_clean() -> None:
 
 @given(st.binary(max_size=2000), st.sampled_from(TYPES))
 def test_no_bytes_raise(body: bytes, content_type: str) -> None:
-    read_page(body, url="http://e.org/", content_type=content_type, with_text=True)
+    read_page(body, url="http://e.org/", content_type=content_type, with_text=True, with_requisites=True)
 
 
 @given(st.binary(max_size=300), st.text(max_size=20))
@@ -83,6 +103,37 @@ def test_headers_of_any_shape_are_read(value: str) -> None:
     assert sniff(media.essence, value.encode("utf-8", "replace"))
     read_directives([value], [value])
     parse_refresh(value)
+
+
+CSS_PIECES = [
+    "url(",
+    "'",
+    '"',
+    "\\",
+    "/*",
+    "*/",
+    "@import",
+    "@namespace",
+    " ",
+    ";",
+    "}",
+    ")",
+    "a",
+    "\n",
+    "image-set(",
+]
+
+
+@given(st.lists(st.sampled_from(CSS_PIECES), max_size=30).map("".join) | st.text(max_size=100))
+def test_any_css_names_clean_addresses_and_srcsets_split(css: str) -> None:
+    assert all(href and "\n" not in href for href in references(css))
+    assert all(address.strip(", ") for address in candidates(css))
+
+
+@given(st.text(alphabet="ab/.-_?=&%", min_size=1, max_size=20), st.sampled_from(["", "'", '"']))
+def test_an_address_is_found_however_the_css_around_it_is(address: str, quote: str) -> None:
+    css = f"/* url(x) */ p {{ content: ')' ; background: red url( {quote}{address}{quote} ) }}"
+    assert list(references(css)) == [address]
 
 
 @given(st.text())

@@ -153,6 +153,8 @@ def _stats_lines(found: Stats) -> Iterator[str]:
     if found.unstored or found.lost:
         lost = f"; {found.lost:,} requests were lost with their segment" if found.lost else ""
         yield f"{found.stored:,} pages are safe in the object store, {found.unstored:,} wait for upload{lost}"
+    if found.requisites:
+        yield f"{found.requisites:,} files that pages need to look as they do"
     yield from _counts(f"URLs known: {known:,}", found.urls)
     yield from _counts(f"Hosts: {sum(found.hosts.values()):,}", found.hosts)
     yield from _counts("Queued by tier", {f"F{i}": n for i, n in enumerate(found.tiers)})

@@ -57,6 +57,8 @@ def _titled(title: str, lines: Iterator[str]) -> list[str]:
 def _fetched(last: Snapshot) -> Iterator[str]:
     what = f"{counted(last.pages, 'page')} of {counted(last.hosts_total, 'host')}"
     yield f"{what} in {span(last.elapsed)}, {rate(last.rate_mean)}"
+    if last.requisites:
+        yield f"{counted(last.requisites, 'file')} that pages need to look as they do"
     warm = f", {min(1.0, last.reused / last.requests):.0%} on open connections" if last.requests else ""
     yield f"{size(last.bytes)} received in {counted(last.requests, 'request')}{warm}"
     if last.dns_lookups:

@@ -115,6 +115,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     stored: int
     unstored: int
     lost: int
+    requisites: int = 0
     fetches: int
     robots_fetches: int
     bytes: int

@@ -34,12 +34,14 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     max_links: int = 10_000
     with_text: bool = False
     with_anchors: bool = True
+    with_requisites: bool = False
 
 
 class PageContent(msgspec.Struct, frozen=True, kw_only=True):
     """What a page says. Link hrefs are as the page states them, to be resolved against `base`, and rels are
     lower-case words; `base`, `canonical` and `refresh` are absolute. `media_type` is the effective one, after
-    sniffing. `text` is the main text, `language` a tag as the page or its header has it (`en`, `de-CH`)."""
+    sniffing. `text` is the main text, `language` a tag as the page or its header has it (`en`, `de-CH`).
+    `requisites` are hrefs too: of what the page needs to look as it does, when that was asked for."""
 
     media_type: str
     base: str
@@ -51,6 +53,7 @@ class PageContent(msgspec.Struct, frozen=True, kw_only=True):
     charset: str = ""
     refresh: str = ""
     text: str = ""
+    requisites: tuple[str, ...] = ()
 
 
 class Reader(Protocol):

@@ -22,6 +22,7 @@ from skitter.parse.content import PageContent, Source, language_tag
 from skitter.parse.directives import Directives, read_directives
 from skitter.parse.href import clean_href, in_charset, parse_refresh, without_fragment
 from skitter.parse.media import XHTML, is_wanted, parse_content_type
+from skitter.parse.requisites import requisites
 from skitter.parse.text import main_text
 
 _LONGEST_TITLE = 500
@@ -53,9 +54,15 @@ class HtmlReader:
             directives=_directives(document, source),
             charset=charset,
             refresh=_resolved(base, refresh, charset),
+            requisites=_requisites(document, source, charset) if source.with_requisites else (),
             # last, because it takes the tree apart
             text=main_text(document, source.body) if source.with_text else "",
         )
+
+
+def _requisites(document: Document, source: Source, charset: str) -> tuple[str, ...]:
+    found = requisites(document, source.max_links)
+    return found if charset in _UNICODE else tuple(in_charset(href, charset) for href in found)
 
 
 def _parse(source: Source) -> tuple[Document, str]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from skitter.parse.charset import decode
 from skitter.parse.content import PageContent, Reader, Source, language_tag
+from skitter.parse.css import CSS, CssReader
 from skitter.parse.directives import Directives, read_directives
 from skitter.parse.html import HtmlReader
 from skitter.parse.media import HTML, TEXT, XHTML, is_wanted, is_xml, parse_content_type, sniff
@@ -50,7 +51,7 @@ def _said_in_headers(source: Source) -> Directives:
 
 _html, _plain, _unread = HtmlReader(), PlainReader(), UnreadReader()
 
-READERS: dict[str, Reader] = {HTML: _html, XHTML: _html, TEXT: _plain}
+READERS: dict[str, Reader] = {HTML: _html, XHTML: _html, TEXT: _plain, CSS: CssReader()}
 """By media type; XML of any other name goes to the plain reader."""
 
 
@@ -73,6 +74,7 @@ def read_page(
     max_links: int = 10_000,
     with_text: bool = False,
     with_anchors: bool = True,
+    with_requisites: bool = False,
 ) -> PageContent:
     """`body` is free of content coding. `text` costs another 50 us a page: left out unless asked for. The texts
     of anchors cost 30: a caller that only follows links does without."""
@@ -90,5 +92,6 @@ def read_page(
         max_links=max_links,
         with_text=with_text,
         with_anchors=with_anchors,
+        with_requisites=with_requisites,
     )
     return reader_of(media_type).read(source)

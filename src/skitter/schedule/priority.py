@@ -13,6 +13,9 @@ from skitter.model import Via
 
 TIERS = 4
 SEED_PRIORITY = 80
+# A tier is 25 wide: what a page needs waits one tier below its page. Above, ten pictures a page would crowd the
+# pages out; in one queue at the very end, a crawl that is stopped early would have words without any style.
+_BELOW_ITS_PAGE = 25
 
 
 class Prioritizer(Protocol):
@@ -25,6 +28,8 @@ class ByDepthAndLinks:
     """Near to a seed is urgent; so is what many other hosts point at: 5 more for each doubling."""
 
     def priority(self, via: Via, depth: int, linking_hosts: int) -> int:
+        if via is Via.REQUISITE:
+            return max(0, self.priority(Via.LINK, depth, 0) - _BELOW_ITS_PAGE)
         if via is Via.SEED or depth == 0:
             return SEED_PRIORITY
         nearness = max(10, 65 - 5 * (depth - 1))

@@ -51,6 +51,13 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     near_duplicates: Annotated[
         bool, Doc(description="Take fingerprints of pages' texts and record which page resembles which.")
     ] = True
+    requisites: Annotated[
+        bool,
+        Doc(
+            description="Fetch what pages need to look as they do, wherever it lies: stylesheets, images, "
+            "scripts, fonts, icons, and what stylesheets import or show."
+        ),
+    ] = False
     linger: Annotated[
         NotNegative,
         Doc(description="When only waiting is left, wait at most this long (s) for the next host or retry."),

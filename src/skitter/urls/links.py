@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from skitter.model import Discovered, Host, Link, UrlKey
+from skitter.model import Discovered, Host, Link, UrlKey, Via
 from skitter.urls.canonical import host_of, key_of, normalise
 
 Resolved = tuple[str, UrlKey, Host]
@@ -51,6 +51,30 @@ class LinkReader:
                 continue
             target, key, host = resolved
             found[target] = Discovered(url=target, key=key, host=host, depth=depth + 1, parent=page)
+        return tuple(found.values())
+
+    def needed(
+        self, page: UrlKey, url: str, depth: int, base: str, hrefs: Iterable[str], level: int
+    ) -> tuple[Discovered, ...]:
+        """What `url` needs to look as it does, each URL once: as deep as it is itself, for it is part of it."""
+        known = self._of_folder(_folder(base))
+        found: dict[str, Discovered] = {}
+        for href in hrefs:
+            resolved = known.get(href, _UNSEEN)
+            if resolved is _UNSEEN:
+                resolved = self._learn(known, base, href)
+            if resolved is None or resolved[0] in found or resolved[0] == url:
+                continue
+            target, key, host = resolved
+            found[target] = Discovered(
+                url=target,
+                key=key,
+                host=host,
+                depth=depth,
+                via=Via.REQUISITE,
+                parent=page,
+                requisite=level,
+            )
         return tuple(found.values())
 
     def targets(self, base: str, links: Iterable[Link]) -> tuple[tuple[str, Link], ...]:

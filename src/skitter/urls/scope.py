@@ -80,6 +80,8 @@ class Scope:
             )
         if found.via is Via.SEED:
             return None
+        if found.requisite:
+            return self._excluded(url)
         if found.depth > settings.max_depth:
             return Refusal.DEPTH, f"{found.depth} links from a seed, crawl.max_depth is {settings.max_depth}"
         return self._pattern_refusal(url)
@@ -87,11 +89,16 @@ class Scope:
     def _pattern_refusal(self, url: str) -> Refused | None:
         if self._skipped and (match := self._skipped.search(url, url.index("/", 8))):
             return Refusal.EXTENSION, f".{match[1].lower()} is in crawl.skip_extensions"
+        if refused := self._excluded(url):
+            return refused
+        if self._include and not any(pattern.search(url) for pattern in self._include):
+            return Refusal.EXCLUDED, "matches none of the include patterns"
+        return None
+
+    def _excluded(self, url: str) -> Refused | None:
         for pattern in self._exclude:
             if pattern.search(url):
                 return Refusal.EXCLUDED, f"matches exclude {pattern.pattern!r}"
-        if self._include and not any(pattern.search(url) for pattern in self._include):
-            return Refusal.EXCLUDED, "matches none of the include patterns"
         return None
 
     def anchors_for(self, url: str) -> tuple[str, ...]:

@@ -43,7 +43,9 @@ class Report:
             telemetry.count(Metric.ARCHIVED_BYTES, record.length)
         match outcome.result:
             case Fetched(status=status, truncated=truncated, copy=copy, links=links):
-                if 200 <= status < 300:
+                if outcome.requisite and 200 <= status < 300:
+                    telemetry.count(Metric.REQUISITES)
+                elif 200 <= status < 300:
                     telemetry.page(outcome.ended_at)
                     telemetry.count(Metric.LINKS, len(links))
                     if copy is None and exchange is not None and exchange.body:

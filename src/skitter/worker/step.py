@@ -38,6 +38,7 @@ from skitter.model import (
     TaskKind,
     Via,
 )
+from skitter.parse.css import CSS
 from skitter.parse.media import LOOKED_AT, PDF, is_wanted, parse_content_type, sniff
 from skitter.parse.page import PageContent, read_page
 from skitter.parse.pdf import PdfReading, with_pdf
@@ -55,6 +56,8 @@ _CUT = "read to"
 # Bytes. A revisit record takes some 680 in the archive, as many as a short error page as it is.
 _WORTH_A_REVISIT = 512
 _LONGEST_RETRY_AFTER = 7 * 86_400
+# A page's own stylesheet is at level 1; three levels of sheets that it imports are read for what they need.
+_DEEPEST_SHEET = 4
 
 
 class Step:
@@ -147,7 +150,7 @@ class Step:
     def _said(self, task: Task, result: Result, page: PageContent | None) -> Said:
         """What the archive's tables and metadata records tell beside the exchange itself."""
         said = Said(
-            kind=task.kind,
+            kind="requisite" if task.requisite else task.kind,
             depth=task.depth,
             redirect=result.location if isinstance(result, Redirected) else "",
             failure=result.kind if isinstance(result, Failed) else "",
@@ -217,6 +220,7 @@ class Step:
             via=Via.REDIRECT,
             parent=task.key,
             hops=task.hops + 1,
+            requisite=task.requisite,
         )
         return Redirected(status=exchange.status, location=target, target=found, size=len(exchange.body))
 
@@ -248,6 +252,11 @@ class Step:
         links: tuple[Discovered, ...] = ()
         if page is not None and not page.directives.nofollow:
             links = self._links.discover(task.key, task.url, task.depth, page.base, page.links)
+        if page is not None and page.requisites:
+            # after the links: what is both is a page
+            links += self._links.needed(
+                task.key, task.url, task.depth, page.base, page.requisites, task.requisite + 1
+            )
         return Fetched(
             status=exchange.status,
             content_type=_joined(exchange.headers, "content-type")[:200],
@@ -280,6 +289,7 @@ class Step:
             product=self._settings.identity.product,
             with_text=self._needs_text,
             with_anchors=self._keeps_links,
+            with_requisites=self._settings.crawl.requisites,
         )
         note = _note(decoded, most)
         return (page, note) if pdf is None else (with_pdf(page, pdf), pdf.reason or note)
@@ -290,7 +300,7 @@ class Step:
         return decode_body(exchange.body, coding, limit=limits.max_decoded, max_ratio=limits.max_ratio)
 
     async def _read_pdf(self, task: Task, exchange: Exchange) -> PdfReading | None:
-        if not _is_document(task, exchange) or not _is_pdf(exchange):
+        if task.requisite or not _is_document(task, exchange) or not _is_pdf(exchange):
             return None
         decoded = self._decoded(exchange)
         return None if isinstance(decoded, Undecodable) else await self._pdfs.read(decoded.body)
@@ -320,7 +330,14 @@ def _breaks_off(decoded: Decoded) -> str:
 
 
 def _is_document(task: Task, exchange: Exchange) -> bool:
-    return task.kind is TaskKind.PAGE and exchange.status == 200 and bool(exchange.body)
+    if task.kind is not TaskKind.PAGE or exchange.status != 200 or not exchange.body:
+        return False
+    return not task.requisite or _is_sheet(task, exchange)
+
+
+def _is_sheet(task: Task, exchange: Exchange) -> bool:
+    declared = parse_content_type(_joined(exchange.headers, "content-type")).essence
+    return declared == CSS and task.requisite <= _DEEPEST_SHEET
 
 
 def _is_pdf(exchange: Exchange) -> bool:
@@ -349,7 +366,7 @@ def _escaped(location: str) -> str:
 
 
 def _judge_for(task: Task) -> Judge:
-    return _never if task.kind is TaskKind.ROBOTS else _unwanted_page
+    return _never if task.kind is TaskKind.ROBOTS or task.requisite else _unwanted_page
 
 
 def _never(status: int, headers: Headers, start: bytes) -> str:
@@ -393,6 +410,7 @@ def _outcome(
         ended_at=ended_at,
         result=result,
         address=address,
+        requisite=bool(task.requisite),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.rows import HostRow, UrlRow
-from skitter.model import Discovered, Refusal, UrlState, Verdict, VerdictKind, Via
+from skitter.model import Discovered, FailureKind, Refusal, UrlState, Verdict, VerdictKind, Via
 from skitter.schedule.priority import Prioritizer
 from skitter.settings import PolitenessSettings
 from skitter.urls.scope import Refused, Scope, anchors_of
@@ -18,8 +18,14 @@ KNOWN = Verdict(VerdictKind.KNOWN)
 
 # Two bytes each: enough to tell five doublings of linking hosts apart.
 _MOST_LINKERS = 32
-# What is remembered of a URL whose priority no link can raise any more.
+# What is remembered of a URL whose priority no link can raise any more, and of one that was also asked for as
+# part of a page: every page of a site needs the same few.
 _ENOUGH = b"\0" * (2 * _MOST_LINKERS)
+_NEEDED = b"\1" * (2 * _MOST_LINKERS)
+# What was refused as a link for one of these may be part of a page all the same.
+_NOT_FOR_REQUISITES = frozenset(
+    (Refusal.SCOPE, Refusal.EXTENSION, Refusal.DEPTH, Refusal.EXCLUDED, FailureKind.TYPE_UNWANTED)
+)
 
 
 class Admission:
@@ -30,7 +36,8 @@ class Admission:
 
     def admit(self, turn: Turn, found: Discovered) -> Verdict:
         # where a seed redirects to stands for the seed, whatever was said of that URL as a link before
-        seed = found.via is Via.SEED or (found.via is Via.REDIRECT and found.depth == 0)
+        at_seed = found.via is Via.REDIRECT and found.depth == 0 and not found.requisite
+        seed = found.via is Via.SEED or at_seed
         # most links of a page repeat what the last pages linked: 0.2 us here against 3.5 us for a store read
         marks = turn.book.recent.get(found.key)
         if marks is not None and not seed and not self._is_news(turn, found, marks):
@@ -38,7 +45,7 @@ class Admission:
         row = turn.known_url(found.key) if marks is None else turn.url(found.key)
         if seed:
             self._drop_anchors(turn, found.url)
-        if row is not None and not (seed and row.state == UrlState.REFUSED):
+        if row is not None and not (row.state == UrlState.REFUSED and (seed or _may_be_part(found, row))):
             self._linked_again(turn, found, row, marks or b"")
             return KNOWN
         if row is not None:
@@ -47,10 +54,11 @@ class Admission:
         return self._enter(turn, found)
 
     def _enter(self, turn: Turn, found: Discovered) -> Verdict:
-        linkers = _linker(found)
+        linkers = b"" if found.requisite else _linker(found)
         priority = found.priority
         if priority is None:
-            priority = self._prioritizer.priority(found.via, found.depth, len(linkers) // 2)
+            via = Via.REQUISITE if found.requisite else found.via
+            priority = self._prioritizer.priority(via, found.depth, len(linkers) // 2)
         row = UrlRow(
             url=found.url,
             state=UrlState.QUEUED,
@@ -60,8 +68,9 @@ class Admission:
             parent=found.parent,
             hops=found.hops,
             linkers=linkers,
+            requisite=found.requisite,
         )
-        turn.book.recent.put(found.key, linkers)
+        turn.book.recent.put(found.key, _NEEDED if found.requisite else linkers)
         turn.book.seen.add(found.key)
         ident, known_host = turn.look(found.host)
         refused = self._judge(turn, found, known_host)
@@ -75,6 +84,8 @@ class Admission:
     def _is_news(self, turn: Turn, found: Discovered, marks: bytes) -> bool:
         """Does this link raise the priority of what it points at? Only a doubling of its linking hosts does;
         until then they are counted in memory, and what is forgotten there counted for nothing."""
+        if found.requisite:
+            return marks != _NEEDED
         linker = _linker(found)
         if not linker or len(marks) >= len(_ENOUGH) or _has(marks, linker):
             return False
@@ -85,8 +96,10 @@ class Admission:
         return False
 
     def _linked_again(self, turn: Turn, found: Discovered, row: UrlRow, heard: bytes) -> None:
-        if row.state != UrlState.QUEUED:
-            turn.book.recent.put(found.key, _ENOUGH)
+        if row.state != UrlState.QUEUED or row.requisite:
+            turn.book.recent.put(found.key, _NEEDED if found.requisite else _ENOUGH)
+            return
+        if found.requisite:
             return
         marks = row.linkers
         for linker in (*(heard[i : i + 2] for i in range(0, len(heard), 2)), _linker(found)):
@@ -106,7 +119,7 @@ class Admission:
         if policy is not None and policy.blocked:
             return Refusal.BLOCKED, f"the operator blocked {found.host}"
         refused = self._scope.refusal(found)
-        if refused is None and found.via is not Via.SEED:
+        if refused is None and found.via is not Via.SEED and not found.requisite:
             refused = self._outside(turn, found.url)
         if refused is not None:
             return refused
@@ -115,11 +128,13 @@ class Admission:
             return Refusal.BUDGET, f"{host.admitted} URLs admitted, the budget of {found.host} is {budget}"
         return None
 
-    def why(self, book: Book, url: str, via: Via) -> str:
+    def why(self, book: Book, row: UrlRow) -> str:
         """The rule that lets a URL in, in words, by the settings in force now."""
-        if via is Via.SEED:
+        if row.via is Via.SEED:
             return "seeds are always in scope"
-        anchors = self._scope.anchors_for(url)
+        if row.requisite:
+            return "what a page needs to look as it does is fetched wherever it lies (crawl.requisites)"
+        anchors = self._scope.anchors_for(row.url)
         if not anchors:
             return "scope is any"
         found = next((anchor for anchor in anchors if book.has_anchor(anchor)), None)
@@ -144,6 +159,11 @@ class Admission:
             if not turn.book.has_anchor(anchor):
                 turn.put("anchors", anchor.encode(), b"")
                 turn.book.remember_anchor(anchor)
+
+
+def _may_be_part(found: Discovered, row: UrlRow) -> bool:
+    """Whether a refused link is to be judged again, once, because a page needs it."""
+    return bool(found.requisite) and not row.requisite and row.reason in _NOT_FOR_REQUISITES
 
 
 def _linker(found: Discovered) -> bytes:

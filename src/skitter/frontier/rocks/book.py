@@ -303,6 +303,13 @@ class Turn:
     def count(self, state: UrlState, change: int) -> None:
         self.tally.urls[state] = self.tally.urls.get(state, 0) + change
 
+    def count_answer(self, row: UrlRow, change: int) -> None:
+        """A good answer came, or is to be asked for again: to a page, or to what a page needs."""
+        if row.requisite:
+            self.tally.requisites += change
+        else:
+            self.tally.pages += change
+
     def enqueue(self, key: UrlKey, row: UrlRow, ident: bytes, host: HostRow) -> None:
         """Give a URL a place in its host's queue; its former state must already be taken off the count."""
         self.tally.seq += 1

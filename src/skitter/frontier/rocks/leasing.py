@@ -288,6 +288,7 @@ def _page_task(key: UrlKey, row: UrlRow) -> Task:
         etag=row.etag,
         last_modified=row.last_modified,
         digest=row.digest,
+        requisite=row.requisite,
     )
 
 

@@ -158,7 +158,7 @@ def refresh_one(turn: Turn, key: UrlKey) -> int:
     if was is UrlState.REFUSED:
         turn.tally.refusals[row.reason] -= 1
     elif was is UrlState.COMPLETED and 200 <= row.status < 300:
-        turn.tally.pages -= 1
+        turn.count_answer(row, -1)
         if row.waiting:
             count_no_more(turn, key, row)
     row.attempts = 0
@@ -177,7 +177,7 @@ def back_from_the_archive(turn: Turn, key: UrlKey, row: UrlRow) -> bool:
     if was is UrlState.REFUSED:
         turn.tally.refusals[row.reason] -= 1
     elif was is UrlState.COMPLETED and 200 <= row.status < 300:
-        turn.tally.pages -= 1
+        turn.count_answer(row, -1)
     row.attempts = 0
     row.failure = ""
     _back(turn, key, row, was)

@@ -167,6 +167,7 @@ class UrlRow(msgspec.Struct, array_like=True):
     near_of: bytes = b""
     distance: int = 0
     waiting: bytes = b""
+    requisite: int = 0
 
 
 class FetchRow(msgspec.Struct, array_like=True):
@@ -209,6 +210,7 @@ class Tally(msgspec.Struct):
     tiers: list[int] = msgspec.field(default_factory=lambda: [0, 0, 0, 0])
     hosts: dict[str, int] = msgspec.field(default_factory=dict)
     pages: int = 0
+    requisites: int = 0
     fetches: int = 0
     robots_fetches: int = 0
     received: int = 0

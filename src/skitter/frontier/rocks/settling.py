@@ -149,7 +149,7 @@ class Settling:
             return self._stale(turn)
         if host.lease is not None and outcome.key in turn.book.lease_slots(ident, host.lease.token):
             return self._stale(turn)
-        if turn.room(self._max_pages) <= 0:
+        if not row.requisite and turn.room(self._max_pages) <= 0:
             return self._stale(turn)
         tier = lane_of(row.slot) - 1
         host.queued[tier] -= 1
@@ -185,7 +185,7 @@ class Settling:
             case RobotsRead():
                 raise TypeError("a page task cannot be settled with a robots answer")
         if self._holds:
-            is_page = row.state == UrlState.COMPLETED and 200 <= row.status < 300
+            is_page = not row.requisite and row.state == UrlState.COMPLETED and 200 <= row.status < 300
             hold(turn, outcome, row, is_page=is_page)
         turn.put_url(outcome.key, row)
         turn.count(UrlState(row.state), 1)
@@ -238,7 +238,7 @@ class Settling:
     def _complete(self, turn: Turn, host: HostRow, row: UrlRow, outcome: Outcome) -> None:
         row.state = UrlState.GONE if row.status in _GONE else UrlState.COMPLETED
         if 200 <= row.status < 300:
-            turn.tally.pages += 1
+            turn.count_answer(row, 1)
         row.attempts += 1
         row.failure = ""
         host.fetched += 1

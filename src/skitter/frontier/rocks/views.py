@@ -81,6 +81,7 @@ class Views:
             stored=tally.pages - (unstored := sum(pages for _, pages in tally.held.values())),
             unstored=unstored,
             lost=tally.lost,
+            requisites=tally.requisites,
             fetches=tally.fetches,
             robots_fetches=tally.robots_fetches,
             bytes=tally.received,
@@ -170,8 +171,8 @@ class Views:
             known=True,
             state=state.name.lower(),
             reason=_reason(row, state),
-            found=_found_words(row),
-            admitted="" if state is UrlState.REFUSED else self._admission.why(self._book, row.url, row.via),
+            found=self._found_words(row),
+            admitted="" if state is UrlState.REFUSED else self._admission.why(self._book, row),
             trail=tuple(self._trail(row)),
             depth=row.depth,
             priority=row.priority,
@@ -246,6 +247,18 @@ class Views:
             return "its robots.txt has not been read yet"
         return f"the host is asked every {self._book.delay_of(host):g} s ({self._delay_why(host)})"
 
+    def _found_words(self, row: UrlRow) -> str:
+        match row.via:
+            case Via.SEED:
+                return "given as a seed"
+            case Via.REDIRECT:
+                led = f"a redirect led to it (hop {row.hops})"
+                return f"{led}, for a page that needs it" if row.requisite else led
+            case Via.LINK:
+                return f"linked, {row.depth} links from a seed"
+            case Via.REQUISITE:
+                return f"needed by {next(self._trail(row), 'a page')}"
+
     def _robots_ruling(self, url: str, host: HostRow | None) -> str:
         if host is None or not host.robots_at:
             return "robots.txt has not been read yet"
@@ -302,16 +315,6 @@ def _reason(row: UrlRow, state: UrlState) -> str:
     if row.failure:
         return f"{row.failure}: {row.rule}" if row.rule else row.failure
     return row.rule
-
-
-def _found_words(row: UrlRow) -> str:
-    match row.via:
-        case Via.SEED:
-            return "given as a seed"
-        case Via.REDIRECT:
-            return f"a redirect led to it (hop {row.hops})"
-        case Via.LINK:
-            return f"linked, {row.depth} links from a seed"
 
 
 def _robots_words(row: HostRow) -> str:
