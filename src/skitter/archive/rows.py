@@ -199,7 +199,12 @@ def whole_frames(journal: bytes) -> int:
 
 def described(exchange: Exchange, said: Said, *, with_outlinks: bool) -> str:
     """The block of a metadata record, by the names that Heritrix gave its fields."""
-    lines = [f"fetchTimeMs: {round(max(0.0, exchange.ended_at - exchange.sent_at) * 1000)}"]
+    lines = [
+        f"fetchTimeMs: {round(max(0.0, exchange.ended_at - exchange.sent_at) * 1000)}",
+        *_timings(exchange),
+    ]
+    if exchange.tls_version:
+        lines.append(f"tls: {exchange.tls_version} {exchange.tls_cipher}")
     if said.kind == "page":
         lines.append(f"hopsFromSeed: {'L' * min(said.depth, 100)}")
     if said.charset:
@@ -209,6 +214,17 @@ def described(exchange: Exchange, said: Said, *, with_outlinks: bool) -> str:
     if with_outlinks:
         lines += [f"outlink: {target} {_context(link)}" for target, link in said.links]
     return "\r\n".join((*lines, ""))
+
+
+def _timings(exchange: Exchange) -> list[str]:
+    """What was waited for, in whole milliseconds; of a connection that was open already there is nothing to say."""
+    waits = (
+        ("dnsTimeMs", exchange.dns_ms),
+        ("connectTimeMs", exchange.connect_ms),
+        ("tlsTimeMs", exchange.tls_ms),
+        ("firstByteTimeMs", exchange.first_byte_ms),
+    )
+    return [f"{name}: {wait:.0f}" for name, wait in waits if wait >= 0.5]
 
 
 def _context(link: Link) -> str:
