@@ -217,7 +217,7 @@ def described(exchange: Exchange, said: Said, *, with_outlinks: bool) -> str:
 
 
 def _timings(exchange: Exchange) -> list[str]:
-    """What was waited for, in whole milliseconds; of a connection that was open already there is nothing to say."""
+    """What was waited for, in whole milliseconds; a connection that was open already took no time."""
     waits = (
         ("dnsTimeMs", exchange.dns_ms),
         ("connectTimeMs", exchange.connect_ms),
