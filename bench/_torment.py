@@ -140,7 +140,7 @@ class Torment:
 
     # -- acts
 
-    def _kill(self, act: Act) -> None:
+    def _kill(self, act: Act, *, damage: bool = True) -> None:
         child = self._child
         if child is None or child.poll() is not None:
             # it was quicker: the next run gets this kill while it starts
@@ -153,7 +153,8 @@ class Torment:
         child.wait()
         self._done.counts[act] += 1
         self._note_end(death=True)
-        self._damage()
+        if damage:
+            self._damage()
 
     def _interrupt(self) -> None:
         # Python has a Ctrl-C of its own while it starts: wait for the crawl's first words.
@@ -187,7 +188,7 @@ class Torment:
                 self._done.deaths.append(time.time())
                 if self._choose.random() > KILLED_WHILE_PAUSED:
                     break
-                self._kill(Act.KILL)
+                self._kill(Act.KILL, damage=False)  # there is no room for it
         finally:
             self._disk.free()
 
