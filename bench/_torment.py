@@ -183,9 +183,10 @@ class Torment:
                     self._start(jump=False)
                 paused = self._pauses()
                 self._disk.fill(spare)
+                full_at = time.time()
                 if not self._has_paused(paused):
                     break
-                self._done.deaths.append(time.time())
+                self._note_pause(full_at)
                 if self._choose.random() > KILLED_WHILE_PAUSED:
                     break
                 self._kill(Act.KILL, damage=False)  # there is no room for it
@@ -201,6 +202,13 @@ class Torment:
         elif self._pauses() == before:
             self._done.faults.append("a full disk was not noticed")
         return code is None and self._pauses() > before
+
+    def _note_pause(self, full_at: float) -> None:
+        """What was not committed was dropped at some moment since; closing everything takes seconds on a loaded
+        machine."""
+        now = time.time()
+        self._done.deaths.extend(full_at + second for second in range(1, int(now - full_at) + 1))
+        self._done.deaths.append(now)
 
     def _pauses(self) -> int:
         return Path(self._output.name).read_bytes().count(b"paused: ")
