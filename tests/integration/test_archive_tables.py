@@ -271,7 +271,7 @@ def test_a_cut_journal_is_read_up_to_its_last_whole_row(tmp_path: Path) -> None:
 
 def test_a_metadata_record_describes_the_response_before_it(tmp_path: Path) -> None:
     archive = opened(tmp_path, tables=())
-    waits = {"dns_ms": 3.2, "connect_ms": 1.0, "tls_ms": 12.6, "first_byte_ms": 0.4}
+    waits: dict[str, Any] = {"dns_ms": 3.2, "connect_ms": 1.0, "tls_ms": 12.6, "first_byte_ms": 0.4}
     stored(archive, tls_version="TLSv1.3", tls_cipher="TLS_AES_256_GCM_SHA384", **waits)
     commit(archive)
     archive.close()
