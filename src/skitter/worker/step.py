@@ -107,11 +107,12 @@ class Step:
         return _outcome(lease, task, answer.sent_at, answer.ended_at, result, answer.address), answer
 
     async def _answered(self, task: Task, answer: Exchange) -> Result:
-        await self._turns.take()
         digest = sha256(answer.body).digest()
         sought = _held(task, answer, digest)
         (known,) = await self._frontier.first_copies((sought,)) if sought else (None,)
         pdf = await self._read_pdf(task, answer)
+        # Last: a turn that was taken before a wait would be over when the page is read.
+        await self._turns.take()
         # Nothing is awaited from here on: a record and its outcome are never separated by a commit.
         page, note = self._page(answer, pdf) if _is_document(task, answer) else (None, "")
         result = self._read(task, answer, digest, page, note)
