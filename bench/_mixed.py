@@ -79,6 +79,19 @@ class Pass(msgspec.Struct, kw_only=True):
     """The longest time that the crawl's event loop was held up."""
     stats: dict[str, Any]
 
+    def figures(self) -> dict[str, float]:
+        """What both benches show of a pass."""
+        return {
+            "good_pages": len(self.archived),
+            "good_pages_per_second": round(self.rate, 1),
+            "seconds": round(self.seconds, 1),
+            "cpu_seconds": round(self.cpu, 1),
+            "cpu_seconds_elsewhere": round(self.elsewhere, 1),
+            "rss_mb": round(self.rss / 1e6, 1),
+            "most_in_flight": self.in_flight,
+            "longest_pulse_ms": self.pulse_ms,
+        }
+
 
 def bad_seed(case: Case, number: int) -> str:
     port = case.port or (443 if case.scheme == "https" else BAD_PORT)

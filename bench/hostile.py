@@ -29,17 +29,7 @@ def hostile_seeds(count: int) -> list[str]:
 
 
 def figures(done: Pass) -> dict[str, float]:
-    return {
-        "good_pages": len(done.archived),
-        "good_pages_per_second": round(done.rate, 1),
-        "seconds": round(done.seconds, 1),
-        "cpu_seconds": round(done.cpu, 1),
-        "cpu_seconds_elsewhere": round(done.elsewhere, 1),
-        "rss_mb": round(done.rss / 1e6, 1),
-        "most_in_flight": done.in_flight,
-        "longest_pulse_ms": done.pulse_ms,
-        "politeness_violations": done.stats["politeness"]["violations"],
-    }
+    return {**done.figures(), "politeness_violations": done.stats["politeness"]["violations"]}
 
 
 def faults(alone: Pass, mixed: Pass, expected: int, allowed: float) -> list[str]:

@@ -23,17 +23,7 @@ UNDER_WAY = 0.95
 
 
 def figures(done: Pass) -> dict[str, float]:
-    return {
-        "good_pages": len(done.archived),
-        "good_pages_per_second": round(done.rate, 1),
-        "seconds": round(done.seconds, 1),
-        "cpu_seconds": round(done.cpu, 1),
-        "cpu_seconds_elsewhere": round(done.elsewhere, 1),
-        "rss_mb": round(done.rss / 1e6, 1),
-        "most_in_flight": done.in_flight,
-        "longest_pulse_ms": done.pulse_ms,
-        "stalled": done.stats["failures"].get("stalled", 0),
-    }
+    return {**done.figures(), "stalled": done.stats["failures"].get("stalled", 0)}
 
 
 def faults(alone: Pass, mixed: Pass, slow: int) -> list[str]:
