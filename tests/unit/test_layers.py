@@ -23,6 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("frontier", "fetch", "archive"),
     ("desk", "seeds", "collection"),
     ("worker",),
+    ("service",),
     ("wiring",),
     ("console",),
     ("cli",),
