@@ -132,6 +132,10 @@ class Event(StrEnum):
     LOG_RESUMED = "log_resumed"
     UPLOAD_FAILED = "upload_failed"
     SEGMENTS_LOST = "segments_lost"
+    SERVER_AWAY = "server_away"
+    SERVER_BACK = "server_back"
+    DELIVERIES_DROPPED = "deliveries_dropped"
+    WORKER_ENDED = "worker_ended"
 
 
 EVENTS: dict[Event, str] = {
@@ -150,6 +154,10 @@ EVENTS: dict[Event, str] = {
     Event.LOG_RESUMED: "The log can be written again: lines lost meanwhile.",
     Event.UPLOAD_FAILED: "The object store does not take what is uploaded, and why; it is tried again.",
     Event.SEGMENTS_LOST: "Segments were gone before they were stored: how many, and requests to make again.",
+    Event.SERVER_AWAY: "A worker's server does not answer, and why: no requests are made until it does.",
+    Event.SERVER_BACK: "The server answers again: what waits to be delivered.",
+    Event.DELIVERIES_DROPPED: "Fetched, but the server was away too long or would not have it: how many, why.",
+    Event.WORKER_ENDED: "A worker process of the crawl ended without being asked to: its exit code.",
 }
 
 

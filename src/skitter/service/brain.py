@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from skitter.clock import Clock
+from skitter.desk.crew import Crew
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier
 from skitter.settings import Settings
@@ -37,3 +38,5 @@ class Brain:
     telemetry: Telemetry
     clock: Clock
     control: Control = field(default_factory=Control)
+    crew: Crew | None = None
+    """Who takes what workers deliver; None where the service only looks on."""

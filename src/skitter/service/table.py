@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from skitter.service import work
 from skitter.service.api import crawl
 from skitter.service.routes import Route
 
-ROUTES: tuple[Route, ...] = (*crawl.ROUTES,)
+ROUTES: tuple[Route, ...] = (*crawl.ROUTES, *work.ROUTES)
