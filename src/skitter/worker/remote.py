@@ -14,7 +14,7 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -61,6 +61,12 @@ _UNACCEPTABLE = (400, 413, 422)
 _encode = msgspec.msgpack.Encoder().encode
 
 
+class _Batch(NamedTuple):
+    sequence: int
+    since: float
+    deliveries: list[Delivery]
+
+
 class RemoteBrain:
     """`_waiting` are deliveries with the time they came in; `_batch` is the one under way, which keeps its number
     until it is answered."""
@@ -79,7 +85,7 @@ class RemoteBrain:
         self._wait = _FIRST_WAIT
         self._retry_at = 0.0
         self._waiting: deque[tuple[float, Delivery]] = deque()
-        self._batch: tuple[int, list[Delivery]] | None = None
+        self._batch: _Batch | None = None
         self._lease_sequence: int | None = None
         self._released: list[tuple[Host, Token]] = []
         self.offered = Offered()
@@ -147,7 +153,7 @@ class RemoteBrain:
 
     @property
     def undelivered(self) -> int:
-        return len(self._waiting) + (len(self._batch[1]) if self._batch else 0)
+        return len(self._waiting) + (len(self._batch.deliveries) if self._batch else 0)
 
     @property
     def is_away(self) -> bool:
@@ -158,8 +164,8 @@ class RemoteBrain:
     async def _flush(self) -> None:
         while self._batch or self._waiting:
             if self._batch is None:
-                self._batch = (self._next(), self._next_batch())
-            if not await self._deliver(*self._batch):
+                self._batch = self._next_batch()
+            if not await self._deliver(self._batch.sequence, self._batch.deliveries):
                 return
             self._batch = None
         if self._released:
@@ -189,20 +195,22 @@ class RemoteBrain:
         self.offered.accepted([outcome for outcome, settled in verdicts if settled is not Settled.STALE])
         return True
 
-    def _next_batch(self) -> list[Delivery]:
-        batch: list[Delivery] = []
+    def _next_batch(self) -> _Batch:
+        batch = _Batch(self._next(), self._waiting[0][0], [])
         size = 0
-        while self._waiting and len(batch) < _BATCH:
+        while self._waiting and len(batch.deliveries) < _BATCH:
             weight = _weight(self._waiting[0][1])
-            if batch and size + weight > _BATCH_BYTES:
+            if batch.deliveries and size + weight > _BATCH_BYTES:
                 break
-            batch.append(self._waiting.popleft()[1])
+            batch.deliveries.append(self._waiting.popleft()[1])
             size += weight
         return batch
 
     def _drop_what_is_too_old(self) -> None:
         too_old = self._clock.now() - self._duration - _GRACE
         dropped = 0
+        if self._batch is not None and self._batch.since < too_old:
+            dropped, self._batch = len(self._batch.deliveries), None
         while self._waiting and self._waiting[0][0] < too_old:
             self._waiting.popleft()
             dropped += 1
