@@ -159,7 +159,7 @@ def test_a_host_leased_by_a_worker_elsewhere_rests_for_a_whole_lease_after_a_res
     driver.clock.advance(1.0)
     driver.reopen()
     opened = driver.clock.now()
-    starts = []
+    starts: list[float] = []
     while len(starts) < 2:
         starts += [lease.not_before - opened for lease in driver.lease()]
         driver.clock.advance(0.5)

@@ -55,7 +55,8 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.2, 5.0
 _GRACE = 120.0
 # Of the hosts that are ready: the others are for the others.
 _MOST_AT_ONCE = 64
-_BATCH = 256
+# A settle holds up the other workers' asks: 64 pages for some 20 ms.
+_BATCH = 64
 _BATCH_BYTES = 8_000_000
 _UNACCEPTABLE = (400, 413, 422)
 _encode = msgspec.msgpack.Encoder().encode
