@@ -1,0 +1,88 @@
+"""The synthetic web's hosts with https: crawled whole and politely, and not shaken by what is no TLS."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trustme
+from bench._crawls import start, web_crawl, write_quick_settings
+
+from skitter.testing.audit import compare, violations
+from skitter.testing.plan import WebPlan
+from skitter.testing.web import SyntheticWeb
+
+PLAN = WebPlan(hosts=12, pages=8, tls=0.5, robots={}, flaky_failures=1)
+DELAY = 0.05
+SECURE = next(host for host in range(PLAN.hosts) if PLAN.is_secure(host))
+
+
+class Pem:
+    def __init__(self, folder: Path) -> None:
+        authority = trustme.CA()
+        issued = authority.issue_cert("*.web.test", *(f"*.d{number:03d}.test" for number in range(10)))
+        self.ca_file, self.server = folder / "ca.pem", folder / "server.pem"
+        authority.cert_pem.write_to_path(str(self.ca_file))
+        issued.private_key_and_cert_chain_pem.write_to_path(str(self.server))
+
+
+@pytest.fixture(scope="module")
+def pem(tmp_path_factory: pytest.TempPathFactory) -> Pem:
+    return Pem(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def web(pem: Pem, tmp_path: Path) -> Iterator[SyntheticWeb]:
+    with SyntheticWeb(PLAN, log=tmp_path / "requests.jsonl", certificate=pem.server) as running:
+        yield running
+
+
+def secure_port(web: SyntheticWeb) -> int:
+    return int(web.resolves[1].rpartition(":")[2])
+
+
+def test_hosts_with_and_without_https_are_crawled_whole_and_politely(
+    web: SyntheticWeb, pem: Pem, tmp_path: Path
+) -> None:
+    config, output = tmp_path / "quick.toml", tmp_path / "output"
+    write_quick_settings(config, delay=DELAY)
+    config.write_text(f'{config.read_text()}\n[fetch]\nca_file = "{pem.ca_file}"\n')
+    command = web_crawl(web, tmp_path / "crawl", config, "--resolve", web.resolves[1])
+    with output.open("wb") as stream:
+        assert start(command, stream).wait(60) == 0, output.read_text()
+    web.stop()
+    requests = web.requests()
+    assert not compare(requests, PLAN, attempts=5)
+    assert not violations(requests, lambda host: DELAY)
+    assert {PLAN.is_secure(PLAN.index(row.host) or 0) for row in requests} == {True, False}
+
+
+def test_a_large_answer_arrives_whole_at_a_slow_reader(web: SyntheticWeb, pem: Pem) -> None:
+    context = ssl.create_default_context(cafile=str(pem.ca_file))
+    name = PLAN.name(SECURE)
+    plain = socket.create_connection(("127.0.0.1", secure_port(web)), timeout=10)
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    with context.wrap_socket(plain, server_hostname=name) as client:
+        client.sendall(f"GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
+        received = b""
+        while piece := client.recv(64):
+            received += piece
+    head, _, body = received.partition(b"\r\n\r\n")
+    (length,) = (int(line.split()[1]) for line in head.split(b"\r\n") if line.startswith(b"Content-Length"))
+    assert len(body) == length
+
+
+def test_what_is_no_tls_ends_its_own_connection_and_no_other(web: SyntheticWeb, pem: Pem) -> None:
+    with socket.create_connection(("127.0.0.1", secure_port(web)), timeout=10) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: h00000.web.test\r\n\r\n")
+        while client.recv(1000):
+            pass  # an alert, then the end
+    context = ssl.create_default_context(cafile=str(pem.ca_file))
+    name = PLAN.name(SECURE)
+    plain = socket.create_connection(("127.0.0.1", secure_port(web)), timeout=10)
+    with context.wrap_socket(plain, server_hostname=name) as other:
+        other.sendall(f"GET /robots.txt HTTP/1.1\r\nHost: {name}\r\n\r\n".encode())
+        assert other.recv(12) == b"HTTP/1.1 404"
