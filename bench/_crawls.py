@@ -107,16 +107,17 @@ def run_with_usage(
     command: Sequence[str],
     output: int | IO[bytes] = subprocess.DEVNULL,
     *,
-    interrupt_after: float | None = None,
+    stop_after: float | None = None,
+    stop_by: signal.Signals = signal.SIGINT,
 ) -> Usage:
     """User and system time of the whole child, its own children included, and its largest resident size."""
     began = time.monotonic()
     child = start(command, output)
-    interrupt = threading.Timer(interrupt_after or 0.0, os.kill, (child.pid, signal.SIGINT))
-    if interrupt_after is not None:
-        interrupt.start()
+    stop = threading.Timer(stop_after or 0.0, os.kill, (child.pid, stop_by))
+    if stop_after is not None:
+        stop.start()
     _, status, usage = os.wait4(child.pid, 0)
-    interrupt.cancel()
+    stop.cancel()
     wall = time.monotonic() - began
     child.returncode = os.waitstatus_to_exitcode(status)
     cpu = usage.ru_utime + usage.ru_stime

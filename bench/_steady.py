@@ -37,8 +37,8 @@ def steady(requests: Sequence[Request], began: float, ended: float) -> Steady:
 
 
 def allowed(requests: Sequence[Request], hosts: int, delay: float, slow_factor: float) -> float:
-    """Pages a second: each host one every `delay`, or every `slow_factor` response times where that is longer; and
-    a request never starts before the last one has ended."""
+    """Pages a second: each host one every `delay`, or every `slow_factor` response times where that is longer;
+    and a request never starts before the last one has ended."""
     times: dict[str, list[float]] = defaultdict(list)
     for row in requests:
         if row.end is not None and not row.aborted:

@@ -3,21 +3,23 @@
     python -m bench.broad --hosts 3000 --seconds 60
     python -m bench.broad --quick
 
-The synthetic web (latencies drawn per host, a quarter of the hosts with https) is crawled by skitter and by Scrapy
-in turn, each for the same time; rates and manners are by the web's own log. A table, the targets and one JSON
-object as the last line; exit code 1 when a target is missed.
+The synthetic web (latencies drawn per host, a quarter of the hosts with https) is crawled by skitter and by
+Scrapy in turn, each for the same time; rates and manners are by the web's own log. A table, the targets and one
+JSON object as the last line; exit code 1 when a target is missed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import msgspec
 import trustme
@@ -82,6 +84,13 @@ class Pass(msgspec.Struct, kw_only=True):
         }
 
 
+class Crawler(NamedTuple):
+    """How it is called, and what ends it: Scrapy would take a minute to finish what it has begun."""
+
+    command_for: Callable[[Place], list[str]]
+    stop_by: signal.Signals
+
+
 class Place(msgspec.Struct, frozen=True):
     """A running web, and a folder for one crawl of it."""
 
@@ -130,7 +139,8 @@ def certificate(plan: WebPlan, folder: Path) -> tuple[Path, Path]:
     return folder / "ca.pem", folder / "server.pem"
 
 
-def crawl(command_for: Callable[[Place], list[str]], options: argparse.Namespace, words: str) -> Pass:
+def crawl(crawler: Crawler, options: argparse.Namespace, words: str) -> Pass:
+    command_for, stop_by = crawler
     plan = msgspec.structs.replace(WebPlan.plain(options.hosts, options.seconds + 10), tls=TLS)
     with tempfile.TemporaryDirectory(prefix="skitter-broad-") as name:
         folder = Path(name)
@@ -139,7 +149,7 @@ def crawl(command_for: Callable[[Place], list[str]], options: argparse.Namespace
             command = command_for(Place(web, folder, ca_file, options.delay))
             before, began = machine_cpu(), time.time()
             with ticking(words, every=10.0), (folder / "output").open("wb") as output:
-                usage = run_with_usage(command, output, interrupt_after=options.seconds)
+                usage = run_with_usage(command, output, stop_after=options.seconds, stop_by=stop_by)
             elsewhere = machine_cpu() - before - usage.cpu
             web.stop()
             requests = web.requests()
@@ -201,18 +211,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=int, default=60, help="of each crawl")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scrapy", type=int, default=SCRAPY_CONCURRENCY, help="its concurrent requests")
-    parser.add_argument("--quick", action="store_true", help="one round of 20 s")
+    parser.add_argument("--quick", action="store_true", help="one round of 30 s")
     options = parser.parse_args(arguments)
     if options.quick:
-        options.rounds, options.seconds = 1, 20
-    running: dict[str, Callable[[Place], list[str]]] = {"skitter": skitter}
+        options.rounds, options.seconds = 1, 30
+    running = {"skitter": Crawler(skitter, signal.SIGINT)}
     if (python := peers_python()) is not None:
-        running["Scrapy"] = scrapy(python, options.scrapy)
+        running["Scrapy"] = Crawler(scrapy(python, options.scrapy), signal.SIGKILL)
     measured: dict[str, list[dict[str, float]]] = {name: [] for name in running}
     for number in range(1, options.rounds + 1):
-        for name, command in running.items():
+        for name, crawler in running.items():
             words = f"round {number} of {options.rounds}, {name}"
-            measured[name].append(crawl(command, options, words).figures())
+            measured[name].append(crawl(crawler, options, words).figures())
             progress(f"{words}: {measured[name][-1]['pages_per_second']:,.0f} pages/s")
     return show(measured, options)
 

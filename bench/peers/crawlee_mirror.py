@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from crawlee import ConcurrencySettings
+from crawlee.configuration import Configuration
 from crawlee.crawlers import ParselCrawler
 from crawlee.statistics import Statistics
 from crawlee.storage_clients import MemoryStorageClient
@@ -26,6 +27,8 @@ AT_ONCE = 16
 
 async def mirror(url: str, folder: Path, pages: int) -> None:
     crawler = ParselCrawler(
+        # it must not wait because others, or we, keep the processor busy
+        configuration=Configuration(max_used_cpu_ratio=1.0, max_event_loop_delay=timedelta(minutes=1)),
         storage_client=MemoryStorageClient(),
         concurrency_settings=ConcurrencySettings(
             min_concurrency=AT_ONCE, desired_concurrency=AT_ONCE, max_concurrency=AT_ONCE
