@@ -13,6 +13,7 @@ import tempfile
 import warnings
 import zlib
 from collections.abc import Callable, Sequence
+from functools import cache
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +21,7 @@ from typing import TypeVar
 import msgspec
 from isal import isal_zlib
 
+import skitter.archive.tables  # noqa: F401  (0.3 s once a process, not a cost of a page)
 from bench._growing import Grown
 from bench.archive import Given, archived, by_fastwarc, by_warcio, exchanges, read
 from skitter.archive.rows import framed_row
@@ -38,6 +40,7 @@ with warnings.catch_warnings():
     from surt import surt as surt_of_the_archives  # type: ignore[import-untyped]
 
 OURS = "skitter"
+HOME = "http://docs.test/"
 _BATCH = 400
 _URLS = 20_000
 _PAGES = 2_000
@@ -59,7 +62,7 @@ class Pages:
 
     def write(self, path: Path) -> None:
         """For the peers."""
-        pages = [str(self.docs / one.exchange.url.removeprefix("http://docs.test/")) for one in self.given]
+        pages = [str(self.docs / one.exchange.url.removeprefix(HOME)) for one in self.given]
         texts = [given.said.text for given in self.given]
         path.write_text(json.dumps({"pages": pages, "links": self.links, "texts": texts}))
 
@@ -77,8 +80,9 @@ def works(pages: Pages) -> dict[str, dict[str, Work]]:
             "skitter, with text": _each(given, lambda one: _read(one, with_text=True)),
         },
         "canonicalise": {
-            OURS: _each(pages.links, lambda link: key_of(normalise(link[1], link[0]) or "http://x/")),
-            "skitter, folders remembered": lambda: _remembered(given, len(pages.links)),
+            "skitter, with the key": _each(
+                pages.links, lambda link: key_of(normalise(*reversed(link)) or HOME)
+            ),
         },
         "fingerprint": {OURS: _each(given, lambda one: simhash(one.said.text))},
         "digest": {
@@ -125,14 +129,6 @@ def _read(one: Given, *, with_text: bool) -> object:
     )
 
 
-def _remembered(given: Sequence[Given], links: int) -> int:
-    reader = LinkReader()
-    for one in given:
-        found = [link for _, link in one.said.links]
-        reader.discover(key_of(one.exchange.url), one.exchange.url, 0, one.exchange.url, found)
-    return links
-
-
 def _archive(given: Sequence[Given], settings: ArchiveSettings) -> int:
     archived(given, settings)
     return len(given)
@@ -174,7 +170,7 @@ def _row_as_json(one: Given) -> str:
 def frontier_works() -> dict[str, dict[str, Work]]:
     """Each in a fresh folder: what is new must be new every time."""
     return {
-        "admit, a new URL": {OURS: lambda: asyncio.run(_admit(1)), "sqlite3, INSERT OR IGNORE": _into_sqlite},
+        "admit, a new URL": {OURS: lambda: asyncio.run(_admit(1)), "sqlite3, no rules": _into_sqlite},
         "admit, a new URL and again": {OURS: lambda: asyncio.run(_admit(2))},
     }
 
@@ -193,12 +189,15 @@ def lease_and_settle() -> float:
     return asyncio.run(crawl())
 
 
-def _urls() -> list[str]:
-    return [f"https://h{n % _HOSTS}.example.com/section-{n % 31}/article-{n}.html" for n in range(_URLS)]
+@cache
+def _found() -> list[Discovered]:
+    """Made once: what is timed is what becomes of them."""
+    urls = (f"https://h{n % _HOSTS}.example.com/section-{n % 31}/article-{n}.html" for n in range(_URLS))
+    return [Discovered(url=url, key=key_of(url), host=host_of(url), depth=1) for url in urls]
 
 
 async def _admit(times: int) -> int:
-    found = [Discovered(url=url, key=key_of(url), host=host_of(url), depth=1) for url in _urls()]
+    found = _found()
     with tempfile.TemporaryDirectory(prefix="skitter-stages-") as folder:
         settings = Settings(crawl=CrawlSettings(scope="any"))
         frontier = RocksFrontier(Path(folder) / "frontier", settings, FakeClock())
@@ -210,15 +209,29 @@ async def _admit(times: int) -> int:
 
 
 def _into_sqlite() -> int:
-    """The least that a queue needs: an exact seen check and an order, committed batch by batch."""
-    rows = [(bytes(key_of(url)), url) for url in _urls()]
+    """The least that a polite queue needs: an exact seen check, an order for each host, and how many wait there,
+    committed batch by batch. No scope, no budgets, no priorities."""
+    found = _found()
     with tempfile.TemporaryDirectory(prefix="skitter-stages-") as folder:
         store = sqlite3.connect(Path(folder) / "queue.sqlite")
-        store.execute("PRAGMA journal_mode = WAL")
-        store.execute("PRAGMA synchronous = NORMAL")
-        store.execute("CREATE TABLE urls (key BLOB PRIMARY KEY, url TEXT) WITHOUT ROWID")
+        store.executescript(_TABLES)
         for start in range(0, _URLS, _BATCH):
+            batch = found[start : start + _BATCH]
             with store:
-                store.executemany("INSERT OR IGNORE INTO urls VALUES (?, ?)", rows[start : start + _BATCH])
+                store.executemany("INSERT OR IGNORE INTO urls VALUES (?, ?)", [(d.key, d.url) for d in batch])
+                store.executemany("INSERT INTO queue VALUES (?, ?, ?)", [(d.host, 0, d.key) for d in batch])
+                store.executemany(
+                    "INSERT INTO hosts VALUES (?, 1) ON CONFLICT DO UPDATE SET queued = queued + 1",
+                    [(d.host,) for d in batch],
+                )
         store.close()
     return _URLS
+
+
+_TABLES = """\
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+CREATE TABLE urls (key BLOB PRIMARY KEY, url TEXT) WITHOUT ROWID;
+CREATE TABLE queue (host TEXT, at INT, key BLOB, PRIMARY KEY (host, at, key)) WITHOUT ROWID;
+CREATE TABLE hosts (host TEXT PRIMARY KEY, queued INT) WITHOUT ROWID;
+"""

@@ -2,10 +2,10 @@
 
     python -m bench.growth
 
-The same crawl (20 links a page, two of them new) goes on in one frontier per size, each in a process of its own, a
-stretch of pages in each in turn, so that all meet the same machine: once with hosts that grow in number, 20 URLs
-each, and once with the same 2,000 hosts, which grow in size. A table, the targets and one JSON object as the last
-line; exit code 1 when a page costs more than 1.2 times as much.
+The same crawl (20 links a page, two of them new) goes on in one frontier per size, each in a process of its own,
+a stretch of pages in each in turn, so that all meet the same machine: once with hosts that grow in number, 20
+URLs each, and once with the same 2,000 hosts, which grow in size. A table, the targets and one JSON object as the
+last line; exit code 1 when a page costs more than 1.2 times as much.
 """
 
 from __future__ import annotations
