@@ -66,6 +66,7 @@ class Pass(msgspec.Struct, kw_only=True):
     allowed: float
     reached: float
     violations: int
+    per_connection: float
     usage: Usage
     elsewhere: float
 
@@ -77,6 +78,7 @@ class Pass(msgspec.Struct, kw_only=True):
             "share_of_what_is_asked": self.rate / min(self.allowed, ASKED),
             "seconds_to_steady_state": self.reached,
             "politeness_violations": float(self.violations),
+            "requests_per_connection": self.per_connection,
             "cpu_us_per_page": self.usage.cpu / max(1, self.pages) * 1e6,
             "cores": self.usage.cpu / self.usage.wall,
             "rss_mb": self.usage.rss / 1e6,
@@ -163,6 +165,7 @@ def crawl(crawler: Crawler, options: argparse.Namespace, words: str) -> Pass:
         allowed=allowed(requests, options.hosts, options.delay, slow_factor=1.0),
         reached=found.reached,
         violations=len(rude),
+        per_connection=len(requests) / max(1, len({row.connection for row in requests})),
         usage=usage,
         elsewhere=elsewhere,
     )
