@@ -35,21 +35,23 @@ STAGES = {
     ),
     "digests": ("skitter.worker.step:sha256", "skitter.archive.warc:_digested"),
     "deflate": ("skitter.archive.warc:_member",),
-    "archive: header blocks, index line, write": (
-        "skitter.archive.store:Archive.append",
+    "archive: header blocks, index line": ("skitter.archive.packing:Packer.pack",),
+    "archive: metadata and table rows": (
+        "skitter.archive.packing:described",
+        "skitter.archive.packing:row_pieces",
+    ),
+    "archive: place, write": (
+        "skitter.archive.store:Archive.place",
         "skitter.archive.store:Archive.marks",
         "skitter.archive.store:Archive.committed",
-    ),
-    "archive: metadata and table rows": (
-        "skitter.archive.records:described",
-        "skitter.archive.records:framed_row",
     ),
     "frontier: lease": (f"{_ROCKS}.frontier:RocksFrontier.lease",),
     "frontier: settle": (f"{_ROCKS}.frontier:RocksFrontier.settle",),
     "frontier: links offered": (f"{_ROCKS}.settling:Settling._admit",),
     "frontier: near-duplicates": (f"{_ROCKS}.settling:remember",),
     "frontier: commit": (f"{_ROCKS}.store:Store.write",),
-    "frontier: known bodies, chores": (
+    "frontier: judge, known bodies, chores": (
+        f"{_ROCKS}.frontier:RocksFrontier.judge",
         f"{_ROCKS}.frontier:RocksFrontier.first_copies",
         f"{_ROCKS}.frontier:RocksFrontier.promote",
         f"{_ROCKS}.frontier:RocksFrontier.reap",
@@ -57,7 +59,8 @@ STAGES = {
     ),
     "worker: step, result": ("skitter.worker.step:Step.run",),
     "worker: pace, slots, loop": ("skitter.worker.loop:Loop._work", "skitter.worker.loop:Loop.run"),
-    "worker: report": ("skitter.worker.report:Report.fetched", "skitter.worker.report:Report.settled"),
+    "desk: filing": ("skitter.desk.desk:Desk.settled",),
+    "desk: report": ("skitter.desk.report:Report.settled",),
 }
 START = "start: interpreter, imports, opening"
 

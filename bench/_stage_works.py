@@ -24,7 +24,7 @@ from isal import isal_zlib
 import skitter.archive.tables  # noqa: F401  (0.3 s once a process, not a cost of a page)
 from bench._growing import Grown
 from bench.archive import Given, archived, by_fastwarc, by_warcio, exchanges, read
-from skitter.archive.rows import framed_row
+from skitter.archive.rows import framed_row, row_pieces
 from skitter.archive.surt import surt
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.model import Discovered, RecordAt
@@ -143,18 +143,16 @@ _AT = RecordAt("skitter-20260101000000-00001.warc.gz", 9_000, 9_000)
 
 
 def _row(one: Given) -> bytes:
-    return framed_row(
+    pieces = row_pieces(
         one.exchange,
         one.said,
         uri=one.exchange.url,
         surt="test,docs)/",
-        sent_at=one.exchange.sent_at,
         digest="",
-        at=_AT,
-        original=None,
         with_links=True,
         with_text=True,
     )
+    return framed_row(pieces, _AT, "")
 
 
 def _row_as_json(one: Given) -> str:
