@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from bench._crawls import start, web_crawl, write_quick_settings
 
 from skitter.testing.audit import compare, violations
 from skitter.testing.plan import WebPlan
+from skitter.testing.tls import SecureSocket, server_context
 from skitter.testing.web import SyntheticWeb
 
 PLAN = WebPlan(hosts=12, pages=8, tls=0.5, robots={}, flaky_failures=1)
@@ -60,19 +62,54 @@ def test_hosts_with_and_without_https_are_crawled_whole_and_politely(
     assert {PLAN.is_secure(PLAN.index(row.host) or 0) for row in requests} == {True, False}
 
 
-def test_a_large_answer_arrives_whole_at_a_slow_reader(web: SyntheticWeb, pem: Pem) -> None:
-    context = ssl.create_default_context(cafile=str(pem.ca_file))
-    name = PLAN.name(SECURE)
-    plain = socket.create_connection(("127.0.0.1", secure_port(web)), timeout=10)
-    plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-    with context.wrap_socket(plain, server_hostname=name) as client:
-        client.sendall(f"GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
-        received = b""
-        while piece := client.recv(64):
-            received += piece
-    head, _, body = received.partition(b"\r\n\r\n")
-    (length,) = (int(line.split()[1]) for line in head.split(b"\r\n") if line.startswith(b"Content-Length"))
-    assert len(body) == length
+class Reader:
+    """A client that takes from the wire only what it is told to take."""
+
+    def __init__(self, wire: socket.socket, pem: Pem) -> None:
+        self._wire = wire
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        context = ssl.create_default_context(cafile=str(pem.ca_file))
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname="a.web.test")
+
+    def shake_hands(self, server: SecureSocket) -> None:
+        for _ in range(2):
+            with suppress(ssl.SSLWantReadError):
+                self._tls.do_handshake()
+            self._wire.send(self._outgoing.read())
+            with pytest.raises(BlockingIOError):
+                server.recvmsg(65_536, 64)
+            with suppress(BlockingIOError):
+                self._incoming.write(self._wire.recv(65_536))
+
+    def take(self) -> bytes:
+        with suppress(BlockingIOError):
+            self._incoming.write(self._wire.recv(1_000))
+        with suppress(ssl.SSLWantReadError):
+            return self._tls.read(1_000_000)
+        return b""
+
+
+def test_an_answer_larger_than_the_wire_holds_arrives_whole_and_once(pem: Pem) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for end in (ours, theirs):
+            end.setblocking(False)
+        server, reader = SecureSocket(ours, server_context(pem.server)), Reader(theirs, pem)
+        reader.shake_hands(server)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        answer, received, waits = bytes(range(256)) * 4_000, b"", 0
+        while True:
+            try:
+                sent = server.send(memoryview(answer))
+                break
+            except BlockingIOError:
+                waits += 1
+                received += reader.take()
+        for _ in range(len(answer) // 1_000):
+            received += reader.take()
+        assert waits > 10
+        assert sent == len(answer)
+        assert received == answer
 
 
 def test_what_is_no_tls_ends_its_own_connection_and_no_other(web: SyntheticWeb, pem: Pem) -> None:
