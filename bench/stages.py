@@ -34,9 +34,13 @@ Costs = dict[str, dict[str, list[float]]]
 
 
 def cost(work: Work) -> float:
-    began = time.process_time()
-    count = work()
-    return (time.process_time() - began) / count * 1e6
+    """The best of three, as for the peers: what disturbs only adds, and what is done once is no page's cost."""
+    best = float("inf")
+    for _ in range(3):
+        began = time.process_time()
+        count = work()
+        best = min(best, (time.process_time() - began) / count)
+    return best * 1e6
 
 
 def add(found: Costs, costs: Mapping[str, Mapping[str, float]]) -> None:
