@@ -23,7 +23,7 @@ QUICK = {
     "growth": (("--quick",), "does a page cost more when more is known?"),
     "profile": (("--quick",), "where a page's microseconds go"),
     "archive": (("--pages", "500"), "what archiving a page costs"),
-    "kills": (("--kills", "3", "--hosts", "200"), "is a crawl exact that is killed?"),
+    "kills": ((), "is a crawl exact that is killed?"),
 }
 FULL = "frontier chaos hostile slow near objects reading".split()
 VERDICTS = {0: "good", 1: "missed a target or found a fault", 2: "something is missing"}
