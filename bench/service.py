@@ -5,8 +5,8 @@
 A real `skitter serve`, and simulated workers in this process: they lease, invent pages of 30 links of which 27
 are known, and deliver them with parcels of a real page, once without the links that a worker leaves out and once
 with all of them. Pages a second are per second of the server's own CPU, so that what else runs here matters less;
-lease latency is as the workers see it. Then `skitter crawl` of sixteen hosts on nginx (openjdk-17-doc), in its own
-process and with two workers. A table, one JSON object as the last line.
+lease latency is as the workers see it. Then `skitter crawl` of sixteen hosts on nginx (openjdk-17-doc), in its
+own process and with two workers. A table, one JSON object as the last line.
 """
 
 from __future__ import annotations
