@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from skitter.clock import SystemClock
+from skitter.clock import Clock, SystemClock
 from skitter.desk.brain import Delivery, Standing
 from skitter.desk.wire import SETTLE, SettleAsk, Taken
 from skitter.errors import UsageError
@@ -35,8 +35,8 @@ URL = "http://a.test/"
 class Wrong:
     """A clock that is off by so much."""
 
-    def __init__(self, off: float) -> None:
-        self._clock, self._off = SystemClock(), off
+    def __init__(self, right: Clock, off: float) -> None:
+        self._clock, self._off = right, off
 
     def now(self) -> float:
         return self._clock.now() + self._off
@@ -81,8 +81,8 @@ def run(folder: Path, use: Callable[[str, Office], Awaitable[None]], listen: str
     run_to_its_end(main())
 
 
-async def joined(where: str, off: float = 0.0) -> RemoteBrain:
-    brain = RemoteBrain(linked(where), Wrong(off), "worker-1")
+async def joined(where: str, clock: Clock | None = None) -> RemoteBrain:
+    brain = RemoteBrain(linked(where), clock or SystemClock(), "worker-1")
     assert await brain.join() == LEASED
     return brain
 
@@ -101,7 +101,8 @@ def test_a_worker_with_a_wrong_clock_keeps_to_its_lease_and_tells_the_right_time
     tmp_path: Path, off: float
 ) -> None:
     async def use(where: str, office: Office) -> None:
-        brain, here = await joined(where, off), Wrong(off)
+        here = Wrong(office.clock, off)
+        brain = await joined(where, here)
         before = here.now()
         (lease,) = await brain.lease("", 10, 30.0)
         after = here.now()
@@ -174,7 +175,7 @@ def test_what_was_fetched_while_the_server_was_away_is_delivered_when_it_is_back
 def test_what_nobody_took_for_too_long_is_dropped_and_told(tmp_path: Path) -> None:
     class Later(Wrong):
         def __init__(self) -> None:
-            super().__init__(0.0)
+            super().__init__(SystemClock(), 0.0)
 
         def pass_by(self, seconds: float) -> None:
             self._off += seconds
@@ -198,6 +199,33 @@ def test_what_nobody_took_for_too_long_is_dropped_and_told(tmp_path: Path) -> No
     (tmp_path / "crawl").mkdir()
     run_to_its_end(main())
     assert "deliveries_dropped" in (tmp_path / "log").read_text()
+
+
+def test_a_worker_without_anything_to_deliver_notices_that_the_server_is_back_or_goes_on(
+    tmp_path: Path,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        listen = f"127.0.0.1:{free.getsockname()[1]}"
+
+    async def until(brain: RemoteBrain, standing: Standing) -> None:
+        while brain.standing is not standing:
+            await brain.beat()
+            await asyncio.sleep(0.01)
+
+    async def main() -> None:
+        async with serving(tmp_path, listen) as (where, office):
+            brain = await joined(where)
+            office.desk.is_paused = True
+            await brain.lease("", 10, 30.0)
+            assert brain.standing is Standing.PAUSED
+            office.desk.is_paused = False
+            await until(brain, Standing.OPEN)
+        await brain.lease("", 10, 30.0)
+        await until(brain, Standing.PAUSED)
+        async with serving(tmp_path, listen):
+            await until(brain, Standing.OPEN)
+
+    run_to_its_end(main())
 
 
 def test_links_that_a_page_of_the_same_host_told_of_do_not_cross_the_wire_again(tmp_path: Path) -> None:

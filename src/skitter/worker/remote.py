@@ -51,6 +51,7 @@ from skitter.worker.offered import Offered
 
 A = TypeVar("A", bound=Answer)
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 5.0
+_LOOK = 0.5
 # What is delivered so long after the lease has ended is hardly of use: the URL was given to somebody else.
 _GRACE = 120.0
 # Of the hosts that are ready: the others are for the others.
@@ -85,6 +86,7 @@ class RemoteBrain:
         self._is_away = False
         self._wait = _FIRST_WAIT
         self._retry_at = 0.0
+        self._look_at = 0.0
         self._waiting: deque[tuple[float, Delivery]] = deque()
         self._batch: _Batch | None = None
         self._lease_sequence: int | None = None
@@ -149,8 +151,12 @@ class RemoteBrain:
 
     async def beat(self) -> None:
         self._drop_what_is_too_old()
-        if self._is_away or self._waiting or self._released:
+        if self._waiting or self._batch or self._released:
             await self._flush()
+        elif self.standing is not Standing.OPEN and (now := self._clock.now()) >= self._look_at:
+            # The loop asks for nothing meanwhile, and would never hear that it may go on.
+            self._look_at = now + _LOOK
+            await self._tried(RENEW, LeasesAsk(**self._signed(), leases=[]), Renewed)
 
     @property
     def undelivered(self) -> int:
