@@ -55,7 +55,6 @@ scope = "any"
 delay = 0
 slow_factor = 0
 """
-_NUMBER = re.compile(r"/(\d+)$")
 
 
 class All(Offered):
@@ -66,14 +65,18 @@ class All(Offered):
 
 
 class Simulated:
-    """A worker without a web. Page n of a host links pages 3n+1 to 3n+3, which are new, and 27 before them."""
+    """A worker without a web. Each page links three new ones of its host and 27 of those told before; `told` says
+    how many these are, by host, and is common to all workers."""
 
-    def __init__(self, where: str, parcels: list[Parcel], name: str, sifting: bool) -> None:
+    def __init__(
+        self, where: str, parcels: list[Parcel], name: str, sifting: bool, told: dict[Host, int]
+    ) -> None:
         self._clock = SystemClock()
         self.brain = RemoteBrain(Link(where), self._clock, name)
         if not sifting:
             self.brain.offered = All()
         self._parcels = parcels
+        self._told = told
         self._random = random.Random(name)
         self.lease_seconds: list[float] = []
         self.pages = 0
@@ -106,10 +109,10 @@ class Simulated:
     def _result(self, host: Host, task: Task, digest: bytes) -> Result:
         if task.kind is TaskKind.ROBOTS:
             return RobotsRead(status=404, digest=digest)
-        found = _NUMBER.search(task.url)
-        number = int(found[1]) if found else 0
-        known = [self._random.randrange(3 * number + 1) for _ in range(LINKS - NEW)]
-        paths = dict.fromkeys([3 * number + 1, 3 * number + 2, 3 * number + 3, *known])
+        told = self._told.get(host, 1)
+        self._told[host] = told + NEW
+        known = self._random.sample(range(told), min(told, LINKS - NEW))
+        paths = [*known, *range(told, told + NEW)]
         links = tuple([_link(host, path, task) for path in paths])
         return Fetched(
             status=200, digest=digest, size=29_000, links=links, simhash=self._random.getrandbits(64)
@@ -157,7 +160,8 @@ def load(pages: int, made: list[Parcel], sifting: bool) -> dict[str, float]:
     """The second half of the pages counts: by then most links are known, and the store has settled down."""
 
     async def main(where: str, child: subprocess.Popen[bytes]) -> dict[str, float]:
-        workers = [Simulated(where, made, f"w{number}", sifting) for number in range(4)]
+        told: dict[Host, int] = {}
+        workers = [Simulated(where, made, f"w{number}", sifting, told) for number in range(4)]
         await asyncio.gather(*(worker.run(pages // 8) for worker in workers))
         for worker in workers:
             worker.lease_seconds.clear()
