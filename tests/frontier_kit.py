@@ -58,7 +58,8 @@ from skitter.schedule.near import NEAR, near_keys
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
 from skitter.testing.clock import FakeClock
-from skitter.urls.canonical import host_id, host_of, key_of
+from skitter.urls.canonical import host_id, host_of
+from tests.keys import key_of
 
 T = TypeVar("T")
 _END = b"\xff" * 40

@@ -28,6 +28,7 @@ from skitter.model import HostPolicy
 from skitter.seeds import hosts_named
 from skitter.settings import Settings
 from skitter.telemetry import Telemetry
+from skitter.urls.keys import Keys
 from skitter.worker.loop import Loop
 from skitter.worker.pdf import PdfReader
 from skitter.worker.report import Report
@@ -79,7 +80,8 @@ async def open_crawl(
     async with contextlib.AsyncExitStack() as closing:
         log = Log(folder.log, clock)
         closing.callback(log.close)
-        frontier = RocksFrontier(folder.frontier, settings, clock)
+        keys = Keys(settings.keys)
+        frontier = RocksFrontier(folder.frontier, settings, clock, keys=keys)
         closing.push_async_callback(frontier.close)
         for name, policy in settings.hosts.items():
             await _set_policies(frontier, name, policy)
@@ -101,7 +103,7 @@ async def open_crawl(
         report = Report(telemetry, log)
         pdfs = PdfReader(settings.fetch)
         closing.push_async_callback(pdfs.close)
-        step = Step(fetcher, archive, frontier, clock, settings, pdfs)
+        step = Step(fetcher, archive, frontier, clock, settings, pdfs, keys)
         yield Crawl(
             clock=clock,
             frontier=frontier,

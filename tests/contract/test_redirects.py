@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from skitter.frontier.base import Explanation
 from skitter.model import Redirected
-from skitter.urls.canonical import key_of
 from tests.frontier_kit import Driver, redirected
+from tests.keys import key_of
 
 A = "http://a.test"
 

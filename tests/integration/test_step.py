@@ -31,11 +31,12 @@ from skitter.model import (
     Via,
 )
 from skitter.settings import FetchSettings, PolitenessSettings, Settings
-from skitter.urls.canonical import host_of, key_of
+from skitter.urls.canonical import host_of
 from skitter.wiring import open_crawl
 from skitter.worker.pdf import PdfReader
 from skitter.worker.step import Step, retry_after
 from tests.exchanges import finished_records
+from tests.keys import key_of
 from tests.pdfs import pdf
 from tests.raw_server import page, sends, serving
 

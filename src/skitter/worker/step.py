@@ -44,7 +44,8 @@ from skitter.parse.page import PageContent, read_page
 from skitter.parse.pdf import PdfReading, with_pdf
 from skitter.robots.rules import MAX_BYTES as MAX_ROBOTS_BYTES
 from skitter.settings import Settings
-from skitter.urls.canonical import host_of, key_of, normalise
+from skitter.urls.canonical import host_of, normalise
+from skitter.urls.keys import Keys
 from skitter.urls.links import LinkReader
 from skitter.worker.pdf import PdfReader
 from skitter.worker.turns import Turns
@@ -69,6 +70,7 @@ class Step:
         clock: Clock,
         settings: Settings,
         pdfs: PdfReader,
+        keys: Keys | None = None,
     ) -> None:
         self._fetcher = fetcher
         self._archive = archive
@@ -76,7 +78,8 @@ class Step:
         self._clock = clock
         self._settings = settings
         self._pdfs = pdfs
-        self._links = LinkReader()
+        self._keys = keys or Keys(settings.keys)
+        self._links = LinkReader(self._keys)
         self._turns = Turns(clock)
         self._keeps_links = "links" in settings.archive.tables
         self._tells_links = self._keeps_links or settings.archive.metadata
@@ -215,7 +218,7 @@ class Step:
             )
         found = Discovered(
             url=target,
-            key=key_of(target),
+            key=self._keys.key_of(target),
             host=host_of(target),
             depth=task.depth,
             via=Via.REDIRECT,

@@ -41,6 +41,7 @@ from skitter.schedule.politeness import delay_for
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
 from skitter.urls.canonical import host_id, host_of
+from skitter.urls.keys import Keys
 
 _TALLY = b"tally"
 _CACHED_RULES = 4096
@@ -55,8 +56,11 @@ _SMALL_HOST = 64
 
 
 class Book:
-    def __init__(self, store: Store, settings: Settings, memory: MemoryPlan, now: float) -> None:
+    def __init__(
+        self, store: Store, settings: Settings, memory: MemoryPlan, now: float, keys: Keys | None = None
+    ) -> None:
         self.store = store
+        self.keys = keys or Keys(settings.keys)
         self.read_only = store.read_only
         self._product = settings.identity.product
         self._politeness = settings.politeness
@@ -270,7 +274,7 @@ class Turn:
     def small_host(self, ident: bytes, host: HostRow) -> dict[bytes, UrlRow] | None:
         """All of a small host in one go, None of a larger one: its pages are about to be leased, and nine of ten
         links of a page lead to its own host. One scan costs as much as three to six single reads."""
-        if host.admitted > _SMALL_HOST:
+        if host.admitted > _SMALL_HOST or self.book.keys.folds_hosts:
             return None
         book = self.book
         found = list(itertools.islice(book.store.scan("urls", ident, _after(ident)), 2 * _SMALL_HOST))

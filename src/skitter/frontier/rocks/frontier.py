@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from skitter.clock import Clock
-from skitter.errors import SkitterError
+from skitter.errors import SettingsError, SkitterError
 from skitter.frontier.base import (
     DeadLetter,
     Explanation,
@@ -59,16 +59,20 @@ from skitter.model import (
     Verdict,
 )
 from skitter.schedule.priority import ByDepthAndLinks, Prioritizer
-from skitter.settings import Settings
-from skitter.urls.canonical import host_id, key_of, normalise
+from skitter.settings import KeySettings, Settings
+from skitter.settings.toml_text import toml_value
+from skitter.urls.canonical import host_id, normalise
+from skitter.urls.keys import Keys
 from skitter.urls.scope import Scope
 
 _MARK = b"mark "
 _FILTER = b"filter"
+_KEYS = b"keys"
 _END = b"\xff" * 17
 # 2 us a key: 20 ms on each promote, which a worker calls once a second.
 _RELEARN = 10_000
 _encode = msgspec.msgpack.encode
+_decode_keys = msgspec.msgpack.Decoder(KeySettings).decode
 _decode_mark = msgspec.msgpack.Decoder(SegmentMark).decode
 _ADMIT_BATCH = 5_000
 _Move = Callable[[Turn, bytes, Host | None], tuple[int, bytes | None]]
@@ -84,12 +88,15 @@ class RocksFrontier:
         *,
         read_only: bool = False,
         prioritizer: Prioritizer | None = None,
+        keys: Keys | None = None,
     ) -> None:
         self._clock = clock
+        self._read_only = read_only
         memory = MemoryPlan.of(settings.frontier)
         self._store = Store(folder, memory, read_only=read_only)
-        self._book = Book(self._store, settings, memory, clock.now())
-        self._read_only = read_only
+        self._book = Book(self._store, settings, memory, clock.now(), keys)
+        self._keys = self._book.keys
+        self._check_keys(folder, settings.keys)
         self._holds = bool(settings.archive.url)
         self._filter_file = folder / "seen.filter"
         scope = Scope(settings.crawl, settings.fetch.max_redirects)
@@ -101,6 +108,21 @@ class RocksFrontier:
         self._views = Views(self._book, self._admission, settings)
         if not read_only:
             self._begin()
+
+    def _check_keys(self, folder: Path, asked: KeySettings) -> None:
+        """The store's own word for the rules that its keys were made with; one without it knows the first."""
+        raw = self._store.get("meta", _KEYS)
+        known = any(self._book.tally.urls.values())
+        made = _decode_keys(raw) if raw else KeySettings(rules=1) if known else asked
+        if made != asked:
+            self._store.close()
+            raise SettingsError(
+                f"[keys] is not what the URLs in {folder} were made with: put back {_keys_words(made, asked)} in "
+                "crawl.toml, or begin a new crawl in another folder"
+            )
+        if not raw and not self._read_only:
+            with self._book.turn(self._clock.now()) as turn:
+                turn.put("meta", _KEYS, _encode(asked))
 
     def _begin(self) -> None:
         """Orphaned leases end. The filter saved by a clean close is taken over, and its stamp removed at once:
@@ -225,7 +247,7 @@ class RocksFrontier:
             if fetch_url is None:
                 return 0
             with self._book.turn(self._clock.now()) as turn:
-                return revive(turn, key_of(fetch_url))
+                return revive(turn, self._keys.key_of(fetch_url))
         await self._in_slices(pardon_some, host)
         return await self._in_slices(requeue_dead, host)
 
@@ -236,7 +258,7 @@ class RocksFrontier:
         if fetch_url is None:
             return 0
         with self._book.turn(self._clock.now()) as turn:
-            return refresh_one(turn, key_of(fetch_url))
+            return refresh_one(turn, self._keys.key_of(fetch_url))
 
     async def _in_slices(self, move: _Move, host: Host | None) -> int:
         """One turn each, so that a million URLs take no more memory than a slice, and others get theirs."""
@@ -284,3 +306,8 @@ class RocksFrontier:
 
 def _holds(row: HostRow, token: Token) -> bool:
     return row.lease is not None and row.lease.token == token
+
+
+def _keys_words(made: KeySettings, asked: KeySettings) -> str:
+    names = [name for name in KeySettings.__struct_fields__ if getattr(made, name) != getattr(asked, name)]
+    return ", ".join(f"{name} = {toml_value(getattr(made, name))}" for name in names)

@@ -24,7 +24,8 @@ from skitter.frontier.rocks.rows import (
 from skitter.model import FailureKind, Host, HostLease, Task, TaskKind, Token, UrlKey, UrlState
 from skitter.schedule.priority import TIERS, TierTurns
 from skitter.settings import Settings
-from skitter.urls.canonical import key_of, robots_url, target_of
+from skitter.urls.canonical import robots_url, target_of
+from skitter.urls.keys import robots_key
 
 # A host is handed out for about this long when its delay is short, so that a lease's own cost is shared by
 # several pages: 150 us a page with one task a lease, 30 with five.
@@ -203,7 +204,7 @@ def _errands(turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, most: int
         if len(chosen) >= most:
             break
         errand = decode_errand(raw)
-        key = UrlKey(key_of(errand.url)[:8] + slot[10:])
+        key = UrlKey(ident + slot[10:])
         chosen.append(
             (
                 Task(
@@ -269,7 +270,7 @@ def _robots_task(host: HostRow, url: str) -> Task:
     """Asked for conditionally when its last reading came with validators."""
     return Task(
         kind=TaskKind.ROBOTS,
-        key=key_of(url),
+        key=robots_key(Host(host.host)),
         url=url,
         etag=host.robots_etag,
         last_modified=host.robots_last_modified,

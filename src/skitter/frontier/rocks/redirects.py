@@ -9,7 +9,7 @@ from __future__ import annotations
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import UrlRow
 from skitter.model import Discovered, UrlState, Via
-from skitter.urls.canonical import key_of, normalise
+from skitter.urls.canonical import normalise
 
 REDIRECTS_TO = "redirects to "
 # A loop of hosts that all knew each other as links can be any size; a longer one is left to end by itself, as
@@ -42,7 +42,7 @@ def _way_back(turn: Turn, key: bytes, target: Discovered) -> list[str]:
         if following is None:
             return []
         way.append(following)
-        at = bytes(key_of(following))
+        at = bytes(turn.book.keys.key_of(following))
     return way if at == key else []
 
 

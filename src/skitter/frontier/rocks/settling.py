@@ -83,7 +83,7 @@ class Settling:
         host = turn.touch(ident)
         if host is None:
             return _STALE
-        if outcome.key[:8] != ident:
+        if outcome.key[:8] not in (ident, turn.book.keys.prefix(outcome.host)):
             return self._stale(turn)
         lease = host.lease
         # whatever the outcome is worth, its request was made: the host's spacing counts from it
@@ -145,7 +145,7 @@ class Settling:
 
     def _settle_late(self, turn: Turn, ident: bytes, host: HostRow, outcome: Outcome) -> Settlement:
         row = turn.url(outcome.key) if outcome.kind is TaskKind.PAGE else None
-        if row is None or not row.slot or isinstance(outcome.result, Failed):
+        if row is None or row.slot[:8] != ident or isinstance(outcome.result, Failed):
             return self._stale(turn)
         if host.lease is not None and outcome.key in turn.book.lease_slots(ident, host.lease.token):
             return self._stale(turn)

@@ -32,7 +32,7 @@ from skitter.frontier.rocks.rows import (
 from skitter.model import Discovered, Host, UrlState, Via
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
-from skitter.urls.canonical import host_id, host_of, key_of, target_of
+from skitter.urls.canonical import host_id, host_of, target_of
 
 _END = b"\xff" * 16
 _LONGEST_TRAIL = 30
@@ -97,11 +97,13 @@ class Views:
         )
 
     def dead_letters(self, limit: int, host: Host | None) -> list[DeadLetter]:
-        prefix = host_id(host) if host else b""
-        letters = []
-        for key, _ in itertools.islice(self._book.store.scan("dead", prefix, prefix + _END), limit):
+        prefix = self._book.keys.prefix(host) if host else b""
+        letters: list[DeadLetter] = []
+        for key, _ in self._book.store.scan("dead", prefix, prefix + _END):
+            if len(letters) >= limit:
+                break
             row = self._book.url(key)
-            if row is not None:
+            if row is not None and (host is None or host_of(row.url) == host):
                 letters.append(
                     DeadLetter(
                         url=row.url,
@@ -156,7 +158,7 @@ class Views:
     # -- one URL
 
     def explain(self, asked: str, url: str) -> Explanation:
-        key = key_of(url)
+        key = self._book.keys.key_of(url)
         row = self._book.url(key)
         host = self._book.host(host_id(host_of(url)))
         if row is None:
@@ -191,7 +193,7 @@ class Views:
         )
 
     def _explain_unknown(self, asked: str, url: str) -> Explanation:
-        found = Discovered(url=url, key=key_of(url), host=host_of(url), depth=1, via=Via.LINK)
+        found = Discovered(url=url, key=self._book.keys.key_of(url), host=host_of(url), depth=1, via=Via.LINK)
         refused = self._admission.judge(self._book.turn(0.0), found)
         verdict = f"it would be refused ({refused[0]}): {refused[1]}" if refused else "it would be admitted"
         return Explanation(
