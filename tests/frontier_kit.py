@@ -59,6 +59,7 @@ from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
 from skitter.testing.clock import FakeClock
 from skitter.urls.canonical import host_id, host_of
+from skitter.urls.keys import Keys
 from tests.keys import key_of
 
 T = TypeVar("T")
@@ -284,7 +285,7 @@ class _Tables:
 def audit(frontier: RocksFrontier) -> None:
     """Every promise the tables make to each other, checked by full scans."""
     tables = _Tables(frontier)
-    _check_urls(tables)
+    _check_urls(tables, frontier._keys)
     _check_places(tables)
     _check_queues(tables)
     _check_leases(tables)
@@ -296,7 +297,7 @@ def audit(frontier: RocksFrontier) -> None:
     _check_memory(frontier, tables)
 
 
-def _check_urls(tables: _Tables) -> None:
+def _check_urls(tables: _Tables, keys: Keys) -> None:
     """Every known URL is in exactly one state, and the running totals say how many in each."""
     out = tables.out()
     states = Counter(
@@ -310,7 +311,8 @@ def _check_urls(tables: _Tables) -> None:
     ]
     assert sum(not row.requisite for row in pages) == tables.tally.pages
     assert sum(bool(row.requisite) for row in pages) == tables.tally.requisites
-    assert all(key_of(row.url) == key for key, row in tables.urls.items())
+    assert all(keys.key_of(row.url) == key for key, row in tables.urls.items())
+    assert sum(bool(row.canonical) for row in tables.urls.values()) == tables.tally.aliases
 
 
 def _check_places(tables: _Tables) -> None:
@@ -322,7 +324,7 @@ def _check_places(tables: _Tables) -> None:
     due = {micros(tables.urls[key].due) + key for key in keys[UrlState.FAILED]}
     assert set(tables.raw["due"]) == due
     assert {key for key, row in tables.urls.items() if row.slot} == keys[UrlState.QUEUED]
-    denied = Counter(key[:8] for key in keys[UrlState.DENIED])
+    denied = Counter(host_id(host_of(tables.urls[key].url)) for key in keys[UrlState.DENIED])
     assert denied == {ident: row.denied for ident, row in tables.hosts.items() if row.denied}
 
 

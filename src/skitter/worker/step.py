@@ -254,8 +254,11 @@ class Step:
         self, task: Task, exchange: Exchange, digest: bytes, page: PageContent | None, note: str
     ) -> Result:
         links: tuple[Discovered, ...] = ()
+        canonical = self._canonical(task, page)
         if page is not None and not page.directives.nofollow:
             links = self._links.discover(task.key, task.url, task.depth, page.base, page.links)
+            if canonical is not None:
+                links = (canonical, *links)
         if page is not None and page.requisites:
             # after the links: what is both is a page
             links += self._links.needed(
@@ -274,6 +277,16 @@ class Step:
             links=links,
             note="cut at fetch.max_body" if exchange.truncated else note,
             simhash=self._fingerprint(page.text) if page and self._fingerprint else None,
+            canonical=canonical.url if canonical is not None else "",
+        )
+
+    def _canonical(self, task: Task, page: PageContent | None) -> Discovered | None:
+        """The page that this one says it is a form of, as deep as itself; most name themselves, for 5 us."""
+        url = normalise(page.canonical) if page is not None and page.canonical not in ("", task.url) else None
+        if url is None or (key := self._keys.key_of(url)) == task.key:
+            return None
+        return Discovered(
+            url=url, key=key, host=host_of(url), depth=task.depth, via=Via.CANONICAL, parent=task.key
         )
 
     def _page(self, exchange: Exchange, pdf: PdfReading | None) -> tuple[PageContent | None, str]:
@@ -290,6 +303,7 @@ class Step:
             content_language=exchange.header("content-language"),
             robots_tags=tuple(value for name, value in exchange.headers if name == "x-robots-tag"),
             content_signal=_joined(exchange.headers, "content-signal"),
+            link_header=_joined(exchange.headers, "link"),
             product=self._settings.identity.product,
             with_text=self._needs_text,
             with_anchors=self._keeps_links,

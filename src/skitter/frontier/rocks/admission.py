@@ -10,6 +10,7 @@ from skitter.frontier.rocks.rows import HostRow, UrlRow
 from skitter.model import Discovered, FailureKind, Refusal, UrlState, Verdict, VerdictKind, Via
 from skitter.schedule.priority import Prioritizer
 from skitter.settings import PolitenessSettings
+from skitter.urls.canonical import host_of
 from skitter.urls.scope import Refused, Scope, anchors_of
 
 ADDED = Verdict(VerdictKind.ADDED)
@@ -80,6 +81,23 @@ class Admission:
         host.admitted += 1
         turn.enqueue(found.key, row, ident, host)
         return ADDED
+
+    def ask_there(self, turn: Turn, found: Discovered, row: UrlRow) -> bool:
+        """A redirect leads to another URL with the key of one that was asked and is a redirect too: `row` is
+        that of the new URL from now on, and goes back to a queue. False when a rule forbids it, except for the
+        budget, of which the page has its place. The former state must already be taken off the count."""
+        if found.depth == 0 and not found.requisite:
+            self._drop_anchors(turn, found.url)
+        ident, known_host = turn.look(found.host)
+        refused = self._judge(turn, found, known_host)
+        if refused is not None and refused[0] is not Refusal.BUDGET:
+            return False
+        host = turn.take(ident, known_host, found.host)
+        if host_of(row.url) != found.host:
+            host.admitted += 1
+        row.url, row.hops = found.url, found.hops
+        turn.enqueue(found.key, row, ident, host)
+        return True
 
     def _is_news(self, turn: Turn, found: Discovered, marks: bytes) -> bool:
         """Does this link raise the priority of what it points at? Only a doubling of its linking hosts does;

@@ -17,6 +17,7 @@ from skitter.frontier.base import (
     Stats,
 )
 from skitter.frontier.rocks.admission import Admission
+from skitter.frontier.rocks.aliases import stands_for
 from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.near import resembling
 from skitter.frontier.rocks.rows import (
@@ -94,6 +95,7 @@ class Views:
             seen_filter=None if self._book.read_only else self._book.seen.figures(),
             next_at=self._next_at(),
             near_duplicates=tally.near,
+            aliases=tally.aliases,
         )
 
     def dead_letters(self, limit: int, host: Host | None) -> list[DeadLetter]:
@@ -160,11 +162,12 @@ class Views:
     def explain(self, asked: str, url: str) -> Explanation:
         key = self._book.keys.key_of(url)
         row = self._book.url(key)
-        host = self._book.host(host_id(host_of(url)))
         if row is None:
             return self._explain_unknown(asked, url)
+        host = self._book.host(host_id(host_of(row.url)))
         state = self._state(key, row, host)
         waits, next_at = self._waits(row, state, host)
+        alias_of, alias_why = stands_for(self._book, key, row)
         return Explanation(
             asked=asked,
             url=row.url,
@@ -190,6 +193,10 @@ class Views:
             resembles=self._resembles(row),
             distance=row.distance if row.near_of else None,
             resembling=resembling(self._book, key, row),
+            form=self._book.keys.form(url),
+            canonical=row.canonical,
+            alias_of=alias_of,
+            alias_why=alias_why,
         )
 
     def _explain_unknown(self, asked: str, url: str) -> Explanation:
@@ -205,6 +212,7 @@ class Views:
             state="unknown",
             reason=f"no seed and no page crawled so far named it; if a page linked it, {verdict}",
             robots=self._robots_ruling(url, self._book.host(host_id(found.host))),
+            form=self._book.keys.form(url),
         )
 
     def _state(self, key: bytes, row: UrlRow, host: HostRow | None) -> UrlState:
@@ -258,6 +266,8 @@ class Views:
                 return f"{led}, for a page that needs it" if row.requisite else led
             case Via.LINK:
                 return f"linked, {row.depth} links from a seed"
+            case Via.CANONICAL:
+                return f"{next(self._trail(row), 'a page')} names it as canonical"
             case Via.REQUISITE:
                 return f"needed by {next(self._trail(row), 'a page')}"
 
