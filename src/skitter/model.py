@@ -64,6 +64,7 @@ class Refusal(StrEnum):
     REDIRECTS = "redirects"
     BUDGET = "budget"
     BLOCKED = "blocked"
+    BLOCKLIST = "blocklist"
     TYPE = "type"
 
 

@@ -76,7 +76,7 @@ class Admission:
         ident, known_host = turn.look(found.host)
         refused = self._judge(turn, found, known_host)
         if refused is not None:
-            return self._refuse(turn, found, row, refused)
+            return self.refuse(turn, found, row, refused)
         host = turn.take(ident, known_host, found.host)
         host.admitted += 1
         turn.enqueue(found.key, row, ident, host)
@@ -136,6 +136,8 @@ class Admission:
         policy = host.policy if host is not None else None
         if policy is not None and policy.blocked:
             return Refusal.BLOCKED, f"the operator blocked {found.host}"
+        if listed := turn.book.blocklists.line_against(found.host, found.url):
+            return Refusal.BLOCKLIST, listed
         refused = self._scope.refusal(found)
         if refused is None and found.via is not Via.SEED and not found.requisite:
             refused = self._outside(turn, found.url)
@@ -164,7 +166,7 @@ class Admission:
             return None
         return self._scope.outside(url)
 
-    def _refuse(self, turn: Turn, found: Discovered, row: UrlRow, refused: Refused) -> Verdict:
+    def refuse(self, turn: Turn, found: Discovered, row: UrlRow, refused: Refused) -> Verdict:
         row.state = UrlState.REFUSED
         row.reason, row.rule = refused
         turn.put_url(found.key, row)

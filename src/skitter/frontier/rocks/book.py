@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from skitter.frontier.base import HostStanding
+from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.caches import Lru, RecentKeys
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.rows import (
@@ -57,10 +58,17 @@ _SMALL_HOST = 64
 
 class Book:
     def __init__(
-        self, store: Store, settings: Settings, memory: MemoryPlan, now: float, keys: Keys | None = None
+        self,
+        store: Store,
+        settings: Settings,
+        memory: MemoryPlan,
+        now: float,
+        keys: Keys | None = None,
+        blocklists: Blocklists | None = None,
     ) -> None:
         self.store = store
         self.keys = keys or Keys(settings.keys)
+        self.blocklists = blocklists or Blocklists(settings.crawl.blocklists)
         self.read_only = store.read_only
         self._product = settings.identity.product
         self._politeness = settings.politeness

@@ -26,12 +26,14 @@ from skitter.frontier.base import (
     Settlement,
     Stats,
 )
+from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.addresses import Addresses, cancel_appointment
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.health import Health
 from skitter.frontier.rocks.holding import let_go
 from skitter.frontier.rocks.leasing import Leasing
+from skitter.frontier.rocks.listed import note_lists, rejudge_listed
 from skitter.frontier.rocks.losing import give_back_some
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.returning import (
@@ -89,12 +91,13 @@ class RocksFrontier:
         read_only: bool = False,
         prioritizer: Prioritizer | None = None,
         keys: Keys | None = None,
+        blocklists: Blocklists | None = None,
     ) -> None:
         self._clock = clock
         self._read_only = read_only
         memory = MemoryPlan.of(settings.frontier)
         self._store = Store(folder, memory, read_only=read_only)
-        self._book = Book(self._store, settings, memory, clock.now(), keys)
+        self._book = Book(self._store, settings, memory, clock.now(), keys, blocklists)
         self._keys = self._book.keys
         self._check_keys(folder, settings.keys)
         self._holds = bool(settings.archive.url)
@@ -107,6 +110,7 @@ class RocksFrontier:
         self._settling = Settling(settings, self._admission, self._health, addresses)
         self._views = Views(self._book, self._admission, settings)
         if not read_only:
+            self._book.blocklists.load()
             self._begin()
 
     def _check_keys(self, folder: Path, asked: KeySettings) -> None:
@@ -133,6 +137,7 @@ class RocksFrontier:
             self._leasing.expire(turn, all_of_them=True)
             if stamp:
                 turn.delete("meta", _FILTER)
+            note_lists(turn, self._book.blocklists)
 
     def _keep_filter(self) -> None:
         stamp = os.urandom(16)
@@ -200,8 +205,12 @@ class RocksFrontier:
 
     async def promote(self, now: float) -> int:
         self._relearn_filter()
+        if await self._book.blocklists.refresh():
+            with self._book.turn(now) as turn:
+                note_lists(turn, self._book.blocklists)
         with self._book.turn(now) as turn:
-            return promote(turn) + self._health.empty_abandoned(turn)
+            moved = promote(turn) + self._health.empty_abandoned(turn)
+            return moved + rejudge_listed(turn, self._admission)
 
     # -- the archive's part
 

@@ -34,6 +34,8 @@ ERRAND_LANE = 0
 REJUDGE = b"rejudge"
 # meta: hosts that are given up or blocked, whose queue has yet to be emptied
 ABANDON = b"abandon"
+# meta: where the walk over what blocklists refused has got to, after they changed
+LISTED = b"listed"
 _MICRO = 1_000_000
 
 

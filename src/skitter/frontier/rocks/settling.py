@@ -369,6 +369,10 @@ class Settling:
             case Redirected() if hops >= _MOST_ROBOTS_HOPS:
                 # RFC 9309 2.3.1.2: beyond five redirects the file counts as unavailable: no rules
                 self._learn_robots(turn, concerned, result.status, b"")
+            case Redirected() if turn.book.blocklists.line_against_host(result.target.host):
+                listed = turn.book.blocklists.line_against_host(result.target.host)
+                refused = Failed(kind=FailureKind.ADDRESS_REFUSED, detail=f"it leads elsewhere: {listed}")
+                self._robots_failed(turn, host, concerned, refused, outcome.ended_at)
             case Redirected():
                 # not yet well: a file that can never be had elsewhere must not look like a fresh start each time
                 self._health.answered(host, outcome)

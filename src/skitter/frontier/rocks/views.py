@@ -22,6 +22,7 @@ from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.near import resembling
 from skitter.frontier.rocks.rows import (
     ABANDON,
+    LISTED,
     REJUDGE,
     HostRow,
     Tally,
@@ -70,6 +71,8 @@ class Views:
         firsts += [book.earliest_start(host) for host in hosts if host is not None]
         abandoned = book.store.scan("meta", ABANDON, ABANDON + b"\xff" * 9)
         firsts += [book.tally.now for _ in itertools.islice(abandoned, 1)]
+        if book.store.get("meta", LISTED) is not None:
+            firsts.append(book.tally.now)
         return book.by_the_clock(min(firsts)) if firsts else None
 
     def stats(self) -> Stats:
