@@ -15,6 +15,7 @@ import msgspec
 
 from skitter.clock import Clock
 from skitter.frontier.base import Explanation, HostStanding, HostView, Settlement, Stats
+from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.rows import (
     ABANDON,
@@ -54,7 +55,7 @@ from skitter.model import (
     Via,
 )
 from skitter.robots.rules import parse_robots
-from skitter.schedule.near import NEAR, near_keys
+from skitter.schedule.near import NEAR, beginning, swapped
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
 from skitter.testing.clock import FakeClock
@@ -296,7 +297,7 @@ def audit(frontier: RocksFrontier) -> None:
     _check_ready_index(frontier, tables)
     _check_standings(tables)
     _check_abandoned(tables)
-    _check_fingerprints(tables)
+    _check_fingerprints(tables, frontier._book)
     _check_held(tables)
     _check_memory(frontier, tables)
 
@@ -439,7 +440,7 @@ def _check_abandoned(tables: _Tables) -> None:
             assert ident in listed, row.host
 
 
-def _check_fingerprints(tables: _Tables) -> None:
+def _check_fingerprints(tables: _Tables, book: Book) -> None:
     """The index holds the fingerprints of originals and nothing else, and the totals count the others."""
     near = {key: row for key, row in tables.urls.items() if row.near_of}
     assert len(near) == tables.tally.near
@@ -449,10 +450,12 @@ def _check_fingerprints(tables: _Tables) -> None:
     }
     owners = {key[1:]: raw[:16] for key, raw in tables.raw["near"].items() if key[0] == 0}
     assert owners == {simhash.to_bytes(8, "big"): key for simhash, key in originals.items()}
-    for key, raw in tables.raw["near"].items():
-        listed = [int.from_bytes(raw[at : at + 8], "big") for at in range(0, len(raw), 8)] if key[0] else []
-        assert all(one in originals and key in near_keys(one) for one in listed)
-        assert len(set(listed)) == len(listed)
+    second = {swapped(int.from_bytes(key[1:], "big")) for key in tables.raw["near"] if key[0] == 7}
+    assert second == set(originals)
+    assert {key[0] for key in tables.raw["near"]} <= {0, 7}
+    asked = list(originals)
+    for one, suspects in zip(asked, book.near.suspects(asked), strict=True):
+        assert {b"\0" + beginning(one, 0), b"\7" + beginning(swapped(one), 0)} <= set(suspects)
 
 
 def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:

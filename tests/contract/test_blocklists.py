@@ -164,7 +164,7 @@ def test_who_looks_on_reads_no_list_and_minds_no_broken_one(
 ) -> None:
     driver.admit(seed(B + "/"))
     write("( (\n")
-    folder = driver.frontier._store._folder
+    folder = driver.frontier._store.folder
     reader = RocksFrontier(folder, driver.settings, driver.clock, read_only=True)
     assert driver.ask(reader.stats()).refusals == {"blocklist": 1}
     assert driver.ask(reader.explain(B + "/")).state == "refused"

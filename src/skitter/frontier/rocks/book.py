@@ -17,6 +17,7 @@ from skitter.frontier.base import HostStanding
 from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.caches import Lru, RecentKeys
 from skitter.frontier.rocks.memory import MemoryPlan
+from skitter.frontier.rocks.near_index import NearIndex
 from skitter.frontier.rocks.rows import (
     ABANDON,
     ERRAND_LANE,
@@ -85,6 +86,7 @@ class Book:
         self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
         self.due_low = b""
         self.timers_low = b""
+        self.near = NearIndex(store, memory.near_filter, store.folder / "near.filter")
         self.tally = self._load_tally()
         # A clock that was set back since the last commit is caught up with: appointments keep their distance.
         self.skew = max(self.tally.skew, self.tally.now - now)
@@ -214,6 +216,8 @@ class Turn:
         self._raw: dict[bytes, bytes] = {}
         self._touched: dict[bytes, HostRow] = {}
         self.near: dict[bytes, bytes] = {}
+        self.originals: list[int] = []
+        self.suspects: dict[int, tuple[bytes, ...]] = {}
         self._changed = False
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
@@ -403,6 +407,9 @@ class Turn:
     def _commit(self) -> None:
         if not self._touched and not self._changed:
             return
+        if self.originals:
+            # before the write: what the filter holds too much costs a read, what it lacked would be a page missed
+            self.book.near.add(self.originals)
         try:
             for ident, row in self._touched.items():
                 self._follow(ident, row)

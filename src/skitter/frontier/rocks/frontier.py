@@ -38,6 +38,7 @@ from skitter.frontier.rocks.leasing import Leasing
 from skitter.frontier.rocks.listed import note_lists, rejudge_listed
 from skitter.frontier.rocks.losing import give_back_some
 from skitter.frontier.rocks.memory import MemoryPlan
+from skitter.frontier.rocks.near import prepare
 from skitter.frontier.rocks.returning import (
     forgive_certificate,
     pardon_some,
@@ -136,6 +137,7 @@ class RocksFrontier:
         whatever happens next, only another clean close makes a saved filter believable again."""
         if stamp := self._store.get("meta", _FILTER):
             self._book.seen.restore(self._filter_file, stamp)
+            self._book.near.believe(stamp)
         with self._book.turn(self._clock.now()) as turn:
             self._leasing.expire(turn, all_of_them=True)
             if stamp:
@@ -145,6 +147,7 @@ class RocksFrontier:
     def _keep_filter(self) -> None:
         stamp = os.urandom(16)
         self._book.seen.save(self._filter_file, stamp)
+        self._book.near.save(stamp)
         with self._book.turn(self._clock.now()) as turn:
             turn.put("meta", _FILTER, stamp)
 
@@ -178,6 +181,7 @@ class RocksFrontier:
         self, outcomes: Sequence[Outcome], marks: Sequence[SegmentMark] = ()
     ) -> list[Settlement]:
         with self._book.turn(self._clock.now()) as turn:
+            prepare(turn, (outcome.result for outcome in outcomes))
             settlements = self._settling.settle_all(turn, outcomes)
             for mark in marks:
                 turn.put("meta", _MARK + mark.segment.encode(), _encode(mark))
