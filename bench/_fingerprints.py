@@ -6,9 +6,10 @@ frontier's own code, in turns of twenty pages.
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,7 @@ from bench._gauge import cpu_seconds, disk_bytes
 from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.near import look_up, prepare, remember
-from skitter.frontier.rocks.near_index import PLAIN, SWAPPED
+from skitter.frontier.rocks.near_index import LOWER, MOST_ALIKE, UPPER, WHOSE
 from skitter.frontier.rocks.rows import UrlRow
 from skitter.frontier.rocks.store import Batch, Store
 from skitter.model import Fetched, UrlState, Via
@@ -87,12 +88,26 @@ def _page(fingerprint: int) -> Fetched:
 
 
 def _fill(store: Store, fingerprints: NDArray[np.uint64]) -> None:
-    raw = np.sort(fingerprints).astype(">u8").tobytes()
+    ordered = np.sort(fingerprints)
+    raw = ordered.astype(">u8").tobytes()
     rows = (raw[at : at + 8] for at in range(0, len(raw), 8))
-    _write(store, ((PLAIN + row, row * 2 + bytes(4)) for row in rows))
+    _write(store, ((WHOSE + row, row * 2 + bytes(4)) for row in rows))
     half = np.uint64(32)
-    other = np.sort(fingerprints << half | fingerprints >> half).astype(">u8").tobytes()
-    _write(store, ((SWAPPED + other[at : at + 8], b"") for at in range(0, len(other), 8)))
+    _write(store, _by_half(UPPER, ordered, ordered >> half))
+    ordered = ordered[np.argsort(ordered << half)]
+    _write(store, _by_half(LOWER, ordered, ordered & np.uint64(0xFFFF_FFFF)))
+
+
+def _by_half(
+    prefix: bytes, ordered: NDArray[np.uint64], halves: NDArray[np.uint64]
+) -> Iterator[tuple[bytes, bytes]]:
+    raw = ordered.astype(">u8").tobytes()
+    edges = [0, *(np.flatnonzero(halves[1:] != halves[:-1]) + 1).tolist(), len(halves)]
+    for begin, end in itertools.pairwise(edges):
+        yield (
+            prefix + int(halves[begin]).to_bytes(4, "big"),
+            raw[8 * begin : 8 * min(end, begin + MOST_ALIKE)],
+        )
 
 
 def _write(store: Store, entries: Iterable[tuple[bytes, bytes]]) -> None:

@@ -251,7 +251,7 @@ class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     ] = 1.0
     memory: Annotated[
         Annotated[int, Meta(ge=16_000_000)],
-        Doc(description="Bytes of RAM for caches, memtables and the seen filter together."),
+        Doc(description="Bytes of RAM for caches, memtables and filters together."),
     ] = 256_000_000
     cached_hosts: Annotated[
         Count, Doc(description="Host records kept in memory; 0 takes a share of memory.")

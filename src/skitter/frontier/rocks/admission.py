@@ -96,6 +96,7 @@ class Admission:
         if host_of(row.url) != found.host:
             host.admitted += 1
         row.url, row.hops = found.url, found.hops
+        turn.led_on.add(found.key)
         turn.enqueue(found.key, row, ident, host)
         return True
 

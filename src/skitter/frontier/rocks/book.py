@@ -217,6 +217,7 @@ class Turn:
         self._touched: dict[bytes, HostRow] = {}
         self.near: dict[bytes, bytes] = {}
         self.originals: list[int] = []
+        self.led_on: set[bytes] = set()
         self.suspects: dict[int, tuple[bytes, ...]] = {}
         self._changed = False
 

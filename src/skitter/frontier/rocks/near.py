@@ -7,18 +7,16 @@ originals differ from each other in four bits or more. What a turn adds and remo
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 
 from skitter.frontier.rocks.book import Book, Turn
-from skitter.frontier.rocks.near_index import PLAIN, SWAPPED, TABLE
+from skitter.frontier.rocks.near_index import MOST_ALIKE, TABLE, WHOSE, rows_of
 from skitter.frontier.rocks.rows import UrlRow
 from skitter.model import Fetched, Result
-from skitter.schedule.near import NEAR, distance, nearest, swapped
+from skitter.schedule.near import NEAR, distance, nearest
 
 _KEY = 16
-# Of originals that share a half no more are looked at: a look-up must stay cheap. The other half may still find
-# the page, and the same text is always found.
-MOST_ALIKE = 64
 _WIDTH = 8
 
 
@@ -56,11 +54,7 @@ def resembling(book: Book, key: bytes, row: UrlRow) -> int:
 
 
 def _whose_key(fingerprint: int) -> bytes:
-    return PLAIN + fingerprint.to_bytes(_WIDTH, "big")
-
-
-def _swapped_key(fingerprint: int) -> bytes:
-    return SWAPPED + swapped(fingerprint).to_bytes(_WIDTH, "big")
+    return WHOSE + fingerprint.to_bytes(_WIDTH, "big")
 
 
 def _whose(turn: Turn, fingerprint: int) -> tuple[bytes, int]:
@@ -79,15 +73,18 @@ def look_up(turn: Turn, fingerprint: int) -> int | None:
     candidates = [one for one in turn.originals if distance(one, fingerprint) <= NEAR]
     if suspects and _get(turn, _whose_key(fingerprint)):
         return fingerprint
-    for start in suspects:
-        candidates += turn.book.near.behind(start, MOST_ALIKE)
-    # what this turn has removed is still in the store
+    for name in suspects:
+        candidates += _fingerprints(_get(turn, name))
+    # what was added in this turn may have been removed in it
     return nearest(fingerprint, (one for one in candidates if turn.near.get(_whose_key(one)) != b""))
 
 
 def _add(turn: Turn, key: bytes, fingerprint: int) -> None:
     _put(turn, _whose_key(fingerprint), key + bytes(4))
-    turn.put(TABLE, _swapped_key(fingerprint), b"")
+    for name in rows_of(fingerprint):
+        raw = _get(turn, name)
+        if len(raw) < MOST_ALIKE * _WIDTH:
+            _put(turn, name, raw + fingerprint.to_bytes(_WIDTH, "big"))
     turn.originals.append(fingerprint)
 
 
@@ -114,7 +111,13 @@ def _resembles_no_more(turn: Turn, row: UrlRow) -> None:
 def _remove(turn: Turn, fingerprint: int) -> None:
     """Those that resembled it keep saying so: they did when they were fetched."""
     _put(turn, _whose_key(fingerprint), b"")
-    turn.delete(TABLE, _swapped_key(fingerprint))
+    for name in rows_of(fingerprint):
+        left = [one for one in _fingerprints(_get(turn, name)) if one != fingerprint]
+        _put(turn, name, struct.pack(f">{len(left)}Q", *left))
+
+
+def _fingerprints(raw: bytes) -> tuple[int, ...]:
+    return struct.unpack(f">{len(raw) // _WIDTH}Q", raw)
 
 
 def _get(turn: Turn, key: bytes) -> bytes:

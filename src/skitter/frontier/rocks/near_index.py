@@ -1,7 +1,8 @@
-"""The index of fingerprints: two orders of them on disk, and the filter that knows which reads are in vain.
+"""The index of fingerprints by their halves, and the filter that knows which reads are in vain.
 
     near     0, fingerprint (8)                       -> UrlKey of the original, pages that resemble it (4)
-    near     7, fingerprint with halves swapped (8)   -> nothing
+    near     7, upper half (4)                        -> fingerprints of originals with this half, 8 bytes each
+    near     8, lower half (4)                        -> the same
 
 A page that resembles nothing, as most do, costs no read at all. The filter is kept beside the store by a clean
 close; after a death it is learnt from the store again when it is first asked (1 us a fingerprint). It may hold
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from skitter.frontier.rocks.near_filter import NearFilter
 
 TABLE = "near"
-PLAIN, SWAPPED = b"\0", b"\7"
+WHOSE, UPPER, LOWER = b"\0", b"\7", b"\x08"
+# A row that is full takes no more: a look-up must stay cheap.
+MOST_ALIKE = 64
 # Rows of an earlier version: fingerprints by six shorter keys.
 _BEFORE = (b"\1", b"\7")
 _WIDTH = 8
@@ -54,7 +57,7 @@ class NearIndex:
         self._sieve().add(fingerprints_of([one.to_bytes(_WIDTH, "big") for one in fingerprints]))
 
     def suspects(self, fingerprints: Sequence[int]) -> list[tuple[bytes, ...]]:
-        """For each the beginnings of rows that may hold something near; for most there are none."""
+        """For each the rows that may hold something near; for most there are none."""
         if not fingerprints:
             return []
         found = self._sieve().suspects(fingerprints)
@@ -62,12 +65,6 @@ class NearIndex:
             tuple(_row(one, probe) for probe in probes)
             for one, probes in zip(fingerprints, found, strict=True)
         ]
-
-    def behind(self, start: bytes, most: int) -> list[int]:
-        """The fingerprints whose rows begin so."""
-        rows = itertools.islice(self._store.scan(TABLE, start, start + b"\xff" * _WIDTH), most)
-        found = [int.from_bytes(key[1:], "big") for key, _ in rows]
-        return found if start.startswith(PLAIN) else [swapped(one) for one in found]
 
     def _sieve(self) -> NearFilter:
         if self._filter is None:
@@ -82,25 +79,37 @@ class NearIndex:
         from skitter.frontier.rocks.near_filter import fingerprints_of
 
         old = next(iter(self._store.scan(TABLE, *_BEFORE)), None) is not None
-        rows = self._store.scan(TABLE, PLAIN, b"\1")
+        rows = self._store.scan(TABLE, WHOSE, b"\1")
         while some := [key[1:] for key, _ in itertools.islice(rows, _SLICE)]:
             sieve.add(fingerprints_of(some))
             if old:
-                self._put_in_second_order(some)
+                self._put_by_halves(some)
         if old:
             # last, so that a death before it has all of this done again
             batch = Batch(self._store)
             batch.delete_range(TABLE, *_BEFORE)
             self._store.write(batch)
 
-    def _put_in_second_order(self, fingerprints: Sequence[bytes]) -> None:
-        batch = Batch(self._store)
+    def _put_by_halves(self, fingerprints: Sequence[bytes]) -> None:
+        rows: dict[bytes, bytes] = {}
         for one in fingerprints:
-            batch.put(TABLE, SWAPPED + one[4:] + one[:4], b"")
+            for name in rows_of(int.from_bytes(one, "big")):
+                known = rows.get(name) or self._store.get(TABLE, name) or b""
+                if one not in (known[at : at + _WIDTH] for at in range(0, len(known), _WIDTH)):
+                    known = (known + one)[: MOST_ALIKE * _WIDTH]
+                rows[name] = known
+        batch = Batch(self._store)
+        for name, raw in rows.items():
+            batch.put(TABLE, name, raw)
         self._store.write(batch)
+
+
+def rows_of(fingerprint: int) -> tuple[bytes, bytes]:
+    """Where an original is kept by its halves."""
+    return UPPER + beginning(fingerprint, 0), LOWER + beginning(swapped(fingerprint), 0)
 
 
 def _row(fingerprint: int, probe: int) -> bytes:
     if probe < PROBES:
-        return PLAIN + beginning(fingerprint, probe)
-    return SWAPPED + beginning(swapped(fingerprint), probe - PROBES)
+        return UPPER + beginning(fingerprint, probe)
+    return LOWER + beginning(swapped(fingerprint), probe - PROBES)

@@ -12,7 +12,7 @@
     robots   host id                                  -> body of robots.txt
     copies   SHA-256 of a body                        -> Copy
     ledger   UrlKey, microseconds (8)                 -> FetchRow, one per fetch
-    near     see `near.py`                            -> fingerprints of pages, and whose they are
+    near     see `near_index.py`                      -> fingerprints of pages, and whose they are
     unstored segment, 0, UrlKey, microseconds (8)     -> Held; fetches whose segment is not stored elsewhere yet
     anchors  text                                     -> nothing; what the seeds brought into scope
     meta     name                                     -> Tally, marks, format

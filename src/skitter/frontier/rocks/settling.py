@@ -154,6 +154,9 @@ class Settling:
 
     def _settle_late(self, turn: Turn, ident: bytes, host: HostRow, outcome: Outcome) -> Settlement:
         row = turn.url(outcome.key) if outcome.kind is TaskKind.PAGE else None
+        # a place that this batch has given it is for a request that is yet to be made
+        if outcome.key in turn.led_on:
+            return self._stale(turn)
         if row is None or row.slot[:8] != ident or isinstance(outcome.result, Failed):
             return self._stale(turn)
         if host.lease is not None and outcome.key in turn.book.lease_slots(ident, host.lease.token):
