@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skitter.frontier.rocks.near_filter import NearFilter
-from skitter.schedule.near import NEAR, PROBES, beginning, distance, nearest, swapped
+from skitter.schedule.near import NEAR, PROBES, distance, half_of, nearest, swapped
 
 fingerprints = st.integers(0, 2**64 - 1)
 
@@ -23,13 +23,13 @@ def flipped(fingerprint: int, bits: tuple[int, ...]) -> int:
 
 def beginnings(fingerprint: int) -> set[bytes]:
     """Of all that an index is asked for: the upper halves, and behind a mark the lower ones."""
-    upper = {b"0" + beginning(fingerprint, probe) for probe in range(PROBES)}
-    return upper | {b"7" + beginning(swapped(fingerprint), probe) for probe in range(PROBES)}
+    upper = {b"0" + half_of(fingerprint, probe) for probe in range(PROBES)}
+    return upper | {b"7" + half_of(swapped(fingerprint), probe) for probe in range(PROBES)}
 
 
 def own(fingerprint: int) -> set[bytes]:
     """What it lies under itself."""
-    return {b"0" + beginning(fingerprint, 0), b"7" + beginning(swapped(fingerprint), 0)}
+    return {b"0" + half_of(fingerprint, 0), b"7" + half_of(swapped(fingerprint), 0)}
 
 
 def test_no_three_bits_can_hide_a_fingerprint() -> None:
@@ -53,8 +53,8 @@ def test_the_filter_never_hides_what_is_near(known: list[int], bits: set[int]) -
     sieve.add(np.array(known, np.uint64))
     others = [flipped(one, tuple(bits)) for one in known]
     for one, other, probes in zip(known, others, sieve.suspects(others), strict=True):
-        rows = {b"0" + beginning(other, p) for p in probes if p < PROBES}
-        rows |= {b"7" + beginning(swapped(other), p - PROBES) for p in probes if p >= PROBES}
+        rows = {b"0" + half_of(other, p) for p in probes if p < PROBES}
+        rows |= {b"7" + half_of(swapped(other), p - PROBES) for p in probes if p >= PROBES}
         assert rows & own(one)
 
 

@@ -1,8 +1,7 @@
-"""Which fingerprints are near, and under which beginnings an ordered index finds them. Pure arithmetic.
+"""Which fingerprints are near, and under which halves an index finds them. Pure arithmetic.
 
 Three bits that differ leave one of the two halves of 32 bits with at most one of them. So whatever is near has
-the upper half of the fingerprint, or that with one bit flipped, or the same of the lower half: 66 beginnings in
-two orders, of the fingerprint as it is and with its halves swapped.
+the upper half of the fingerprint, or that with one bit flipped, or the same of the lower half: one of 66.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ NEAR = 3
 """Bits of 64 that may differ: what Manku, Jain and Das Sarma (2007) found right for eight billion pages."""
 
 PROBES = 33
-"""Beginnings of one half: as it is, and with each of its bits flipped."""
+"""Forms of one half: as it is, and with each of its bits flipped."""
 
 _HALF = 32
 _LOW = 0xFFFF_FFFF
@@ -24,7 +23,7 @@ def swapped(fingerprint: int) -> int:
     return (fingerprint & _LOW) << _HALF | fingerprint >> _HALF
 
 
-def beginning(fingerprint: int, probe: int) -> bytes:
+def half_of(fingerprint: int, probe: int) -> bytes:
     """The upper half, with bit `probe - 1` flipped (0: none)."""
     half = fingerprint >> _HALF
     return (half ^ (1 << probe - 1) if probe else half).to_bytes(4, "big")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skitter.frontier.rocks.store import Batch, Store
-from skitter.schedule.near import PROBES, beginning, swapped
+from skitter.schedule.near import PROBES, half_of, swapped
 
 if TYPE_CHECKING:
     from skitter.frontier.rocks.near_filter import NearFilter
@@ -106,10 +106,10 @@ class NearIndex:
 
 def rows_of(fingerprint: int) -> tuple[bytes, bytes]:
     """Where an original is kept by its halves."""
-    return UPPER + beginning(fingerprint, 0), LOWER + beginning(swapped(fingerprint), 0)
+    return UPPER + half_of(fingerprint, 0), LOWER + half_of(swapped(fingerprint), 0)
 
 
 def _row(fingerprint: int, probe: int) -> bytes:
     if probe < PROBES:
-        return UPPER + beginning(fingerprint, probe)
-    return LOWER + beginning(swapped(fingerprint), probe - PROBES)
+        return UPPER + half_of(fingerprint, probe)
+    return LOWER + half_of(swapped(fingerprint), probe - PROBES)
