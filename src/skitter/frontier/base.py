@@ -95,13 +95,15 @@ class PolitenessLedger(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FilterFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The seen filter: its size, the share of it that can be trusted, and its observed false-positive rate."""
+    """The seen filter: its size, the share of it that can be trusted, and its observed false-positive rate. `fill`
+    is how many keys it holds, of those it is made for; above 1 it is overfull."""
 
     bytes: int
     layers: int
     trusted: float
     asked: int
     false_positive_rate: float
+    fill: float = 0.0
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,6 +203,21 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     attempts: int
     at: float
+
+
+class Witness(Protocol):
+    """Is told what a frontier has done, after it is committed, and may do nothing about it. Whoever asked, in this
+    process or from afar, an outcome passes here once."""
+
+    def leased(self, worker: str, leases: int, now: float) -> None: ...
+
+    def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement], now: float) -> None: ...
+
+    def syncing(self) -> None:
+        """What was settled before survives a power loss once `synced` is told."""
+        ...
+
+    def synced(self) -> None: ...
 
 
 class Frontier(Protocol):

@@ -25,6 +25,7 @@ from skitter.frontier.base import (
     HostView,
     Settlement,
     Stats,
+    Witness,
 )
 from skitter.frontier.rocks.addresses import Addresses, cancel_appointment
 from skitter.frontier.rocks.admission import Admission
@@ -84,8 +85,10 @@ class RocksFrontier:
         *,
         read_only: bool = False,
         prioritizer: Prioritizer | None = None,
+        witness: Witness | None = None,
     ) -> None:
         self._clock = clock
+        self._witness = witness
         memory = MemoryPlan.of(settings.frontier)
         self._store = Store(folder, memory, read_only=read_only)
         self._book = Book(self._store, settings, memory, clock.now())
@@ -138,18 +141,25 @@ class RocksFrontier:
         return verdicts
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
-        with self._book.turn(self._clock.now()) as turn:
-            return self._leasing.lease(turn, worker, capacity, duration)
+        now = self._clock.now()
+        with self._book.turn(now) as turn:
+            leases = self._leasing.lease(turn, worker, capacity, duration)
+        if self._witness is not None:
+            self._witness.leased(worker, len(leases), now)
+        return leases
 
     async def settle(
         self, outcomes: Sequence[Outcome], marks: Sequence[SegmentMark] = ()
     ) -> list[Settlement]:
-        with self._book.turn(self._clock.now()) as turn:
+        now = self._clock.now()
+        with self._book.turn(now) as turn:
             settlements = [self._settling.settle(turn, outcome) for outcome in outcomes]
             for mark in marks:
                 turn.put("meta", _MARK + mark.segment.encode(), _encode(mark))
                 if self._holds:
                     turn.tally.held.setdefault(mark.segment, [0, 0])
+        if self._witness is not None:
+            self._witness.settled(outcomes, settlements, now)
         return settlements
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
@@ -269,7 +279,11 @@ class RocksFrontier:
         return self._views.dead_letters(limit, host)
 
     async def sync(self) -> None:
+        if self._witness is not None:
+            self._witness.syncing()
         await asyncio.to_thread(self._store.sync)
+        if self._witness is not None:
+            self._witness.synced()
 
     async def close(self) -> None:
         try:
