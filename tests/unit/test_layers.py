@@ -22,6 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("urls", "robots", "parse", "reference"),
     ("frontier", "fetch", "archive"),
     ("worker", "seeds", "collection"),
+    ("service",),
     ("wiring",),
     ("console",),
     ("cli",),
