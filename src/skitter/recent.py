@@ -93,8 +93,8 @@ class Trouble(NamedTuple):
 
 
 class Troubles:
-    """Failures by host and kind, over the last `WINDOW` to twice that: two tables that take turns, each of at most
-    `KEPT` hosts. A table that is full forgets the half that failed least, so a host that fails often stays, and a
+    """Failures by host and kind, over the last `WINDOW` to twice that: two tables that take turns, each of `KEPT`
+    hosts at most. One that is full forgets the half that failed least, so a host that fails often stays, and a
     million hosts that fail once pass through."""
 
     WINDOW = 1800.0
@@ -121,7 +121,7 @@ class Troubles:
         for host, new in self._new.items():
             old = both.get(host)
             both[host] = new._replace(kinds=_summed(old.kinds, new.kinds)) if old is not None else new
-        return _worst(both.values(), most)
+        return [one._replace(kinds=dict(one.kinds)) for one in _worst(both.values(), most)]
 
     def since(self, now: float) -> float:
         """From when on failures are told."""

@@ -95,8 +95,8 @@ class PolitenessLedger(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FilterFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The seen filter: its size, the share of it that can be trusted, and its observed false-positive rate. `fill`
-    is how many keys it holds, of those it is made for; above 1 it is overfull."""
+    """The seen filter: its size, the share of it that can be trusted, and its observed false-positive rate. How
+    many keys it holds, of those it is made for, is its `fill`; above 1 it is overfull."""
 
     bytes: int
     layers: int
@@ -206,8 +206,8 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Witness(Protocol):
-    """Is told what a frontier has done, after it is committed, and may do nothing about it. Whoever asked, in this
-    process or from afar, an outcome passes here once."""
+    """Is told what a frontier has done, after it is committed, and may do nothing about it. Whichever worker it
+    came from, in this process or afar, an outcome passes here once."""
 
     def leased(self, worker: str, leases: int, now: float) -> None: ...
 
@@ -221,6 +221,10 @@ class Witness(Protocol):
 
 
 class Frontier(Protocol):
+    def attend(self, witness: Witness) -> None:
+        """From now on the witness is told, and no other."""
+        ...
+
     async def admit(self, discovered: Sequence[Discovered]) -> list[Verdict]:
         """One verdict per URL, in order. A seed brings its host, domain and folder into scope."""
         ...

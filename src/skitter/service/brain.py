@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from skitter.clock import Clock
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier
+from skitter.service.watch import Watch
 from skitter.settings import Settings
 from skitter.telemetry import Telemetry
 
@@ -37,3 +38,7 @@ class Brain:
     telemetry: Telemetry
     clock: Clock
     control: Control = field(default_factory=Control)
+    watch: Watch = field(default_factory=Watch)
+
+    def __post_init__(self) -> None:
+        self.frontier.attend(self.watch)

@@ -1,7 +1,7 @@
 """The figures of the last day in steps of 10 s, and of the last 30 days in steps of 5 min.
 
-Beside the path: a sample is the difference between two readings of the frontier's ledger and of the watch, and goes
-into two rings of fixed size in the crawl's folder. What a kill costs is the sample that was not taken yet.
+Beside the path: a sample is the difference between two readings of the frontier's ledger and of the watch; it
+goes to two rings of fixed size in the crawl's folder; what a kill costs is the sample that was not taken yet.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from skitter.errors import SkitterError
-from skitter.folder import unwritable
 from skitter.frontier.base import Stats
 from skitter.model import FailureKind
 from skitter.service.brain import Brain
@@ -55,14 +54,13 @@ _STOOD = (
     *(f"hosts {standing}" for standing in STANDINGS),
 )
 COLUMNS = (*_COUNTED, *_STOOD)
-_PLACE = {name: place for place, name in enumerate(COLUMNS)}
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures by time: `at` is when each step began, and every list has one value for each of them. Steps in which
-    the service did not run are left out. Counts (`errors`, `statuses`, `violations`, `added`) are of the step,
-    rates are means over it, the others are as they stood at its end. `latency` is in seconds, None where nothing
-    was answered."""
+    """Figures by time: `at` is when each step began, and every list has one value for each of them. Steps without
+    a running service are left out. Counts (`errors`, `statuses`, `violations`, `added`) are of the step, rates
+    are means over it, the others are as they stood at its end. `latency` is in seconds, null where nothing was
+    answered."""
 
     step: int
     at: list[float]
@@ -84,10 +82,10 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
 class History:
     """The two rings, and what was read last: a sample is what came since."""
 
-    def __init__(self, folder: Path, now: float) -> None:
+    def __init__(self, folder: Path, now: float, slots: int = SLOTS) -> None:
         folder.mkdir(exist_ok=True)
-        self._fine = Ring(folder / "day", COLUMNS, FINE, SLOTS)
-        self._coarse = Ring(folder / "month", COLUMNS, COARSE, SLOTS)
+        self._fine = Ring(folder / "day", COLUMNS, FINE, slots)
+        self._coarse = Ring(folder / "month", COLUMNS, COARSE, slots)
         self._last_at = now
         self._last: list[float] | None = None
 
@@ -96,14 +94,14 @@ class History:
         self._coarse.close()
 
     def sample(self, stats: Stats, watch: Watch, now: float) -> None:
-        """What came since the last reading belongs to the step that most of that time lies in. The first reading of
-        a process only says where counting begins."""
+        """What came since the last reading belongs to the step that most of that time lies in. A process's first
+        reading only says where counting begins."""
         totals = _totals(stats, watch)
         last, self._last = self._last, totals
         seconds, middle, self._last_at = now - self._last_at, (now + self._last_at) / 2, now
         if last is None or not 0 < seconds < COARSE:
             return
-        # totals of the crawl may fall, as when pages are asked for again; nothing was fetched less than not at all
+        # nothing was fetched less than not at all, whatever a ledger has taken back
         came = [max(0.0, new - old) for new, old in zip(totals, last, strict=True)]
         counted, stood = [seconds, *came], _standing(stats, watch, now)
         for ring in (self._fine, self._coarse):
@@ -114,21 +112,23 @@ class History:
         """The last hour unless asked for another time. At most `MOST_POINTS` steps; `step` is rounded up to what
         there is."""
         last = now if last is None else min(last, now)
-        first = last - _USUAL_SPAN if first is None else max(first, now - COARSE * SLOTS)
+        first = last - _USUAL_SPAN if first is None else max(first, now - COARSE * self._coarse.slots)
         span = max(0.0, last - first)
-        ring = self._fine if first >= now - FINE * SLOTS and (step or 0) < COARSE else self._coarse
+        ring = self._fine if first >= now - FINE * self._fine.slots and (step or 0) < COARSE else self._coarse
         step = max(step or int(span / _USUAL_POINTS), int(span / MOST_POINTS), ring.step)
         step = -(-step // ring.step) * ring.step
-        return _told(ring.between(first, last), step)
+        return _told(_joined(ring.between(first, last), step), step)
 
 
 @asynccontextmanager
 async def recording(brain: Brain) -> AsyncIterator[None]:
-    """Samples are taken until the block is left, one of them then."""
+    """Samples are taken until the block is left, one of them then. Without a place to write them, none are: a
+    service that answers is worth more than one with a past."""
     try:
         history = History(brain.folder.path / FOLDER, brain.clock.now())
-    except OSError as error:
-        raise unwritable(brain.folder.path, error) from error
+    except OSError:
+        yield
+        return
     brain.watch.history = history
     await _sample(brain, history)
     sampling = asyncio.create_task(_sample_for_ever(brain, history))
@@ -137,10 +137,11 @@ async def recording(brain: Brain) -> AsyncIterator[None]:
     finally:
         brain.watch.history = None
         sampling.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await sampling
+        await asyncio.wait((sampling,))
         await _sample(brain, history)
         history.close()
+        if not sampling.cancelled():
+            sampling.result()
 
 
 async def _sample_for_ever(brain: Brain, history: History) -> None:
@@ -182,28 +183,34 @@ def _standing(stats: Stats, watch: Watch, now: float) -> list[float]:
     ]
 
 
-def _told(rows: Rows, step: int) -> Past:
-    steps = rows[:, 0] // step
-    firsts = np.flatnonzero(np.diff(steps, prepend=-1.0))
+def _joined(rows: Rows, step: int) -> Rows:
+    """Rows of wider steps: what was counted is summed, what stood is as it last was."""
+    if not len(rows):
+        return rows
+    starts = rows[:, 0] // step * step
+    firsts = np.flatnonzero(np.diff(starts, prepend=-1.0))
     lasts = np.append(firsts[1:], len(rows)) - 1
-    counted = rows[:, 1 : 1 + len(_COUNTED)]
-    summed = np.add.reduceat(counted, firsts, axis=0) if len(rows) else counted
-    table = np.concatenate([summed, rows[lasts.astype(int), 1 + len(_COUNTED) :]], axis=1)
-    seconds = np.maximum(table[:, 0], 0.001)
+    counted = np.add.reduceat(rows[:, 1 : 1 + len(_COUNTED)], firsts, axis=0)
+    return np.concatenate([starts[firsts, None], counted, rows[lasts, 1 + len(_COUNTED) :]], axis=1)
+
+
+def _told(rows: Rows, step: int) -> Past:
+    columns = dict(zip(COLUMNS, rows.T[1:], strict=True))
+    seconds = np.maximum(columns["seconds"], 0.001)
 
     def rate(name: str) -> list[float]:
-        return _listed(np.round(table[:, _PLACE[name]] / seconds, 3))
+        return _listed(np.round(columns[name] / seconds, 3))
 
     def whole(name: str) -> list[int]:
-        return [int(value) for value in table[:, _PLACE[name]]]
+        return [int(value) for value in columns[name].tolist()]
 
     def by(prefix: str, names: Sequence[str]) -> dict[str, list[int]]:
         return {name: whole(f"{prefix} {name}") for name in names}
 
-    took = table[:, [_PLACE[f"took {bucket}"] for bucket in _BUCKETS]]
+    took = np.stack([columns[f"took {bucket}"] for bucket in _BUCKETS], axis=1)
     return Past(
         step=step,
-        at=_listed(steps[firsts] * step),
+        at=_listed(rows[:, 0]),
         pages_per_second=rate("pages"),
         requests_per_second=rate("fetches"),
         bytes_per_second=rate("bytes"),

@@ -1,7 +1,7 @@
 """The figures of a scrape in the two formats that Prometheus and its kin read.
 
-Written by hand rather than with prometheus_client: the names, kinds and closed sets of labels are in
-`telemetry.METRICS` already, and a second registry would have to be kept like the first. What is left is the format.
+Written by hand rather than with prometheus_client: names, kinds and closed sets of labels are in
+`telemetry.METRICS` already, and a second registry would have to be kept like the first. What is left is a format.
 """
 
 from __future__ import annotations

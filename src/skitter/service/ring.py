@@ -1,7 +1,7 @@
-"""A ring on disk: rows of numbers by time, in a file of fixed size that is written once round and then over again.
+"""A ring on disk: rows of numbers by time, in a file of fixed size that is written once round, then over again.
 
-Behind the history. A row is written by one system call into its own place, so it survives the process at once, and
-a row that a power loss tore is noticed by its checksum and left out. Bounded by construction: no row is ever moved,
+Behind the history. A row is written by one system call into its own place, so it survives the process at once.
+One that a power loss tore is noticed by its checksum and left out. Bounded by construction: no row is ever moved,
 removed or rewritten but by a later one in its place.
 
     header   JSON, padded to HEADER bytes: columns, step, slots
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 HEADER = 8192
+_MOST_READ = 64_000_000
 Rows = npt.NDArray[np.float64]
 _SALT = np.uint64(0x736B697474657221)
 
@@ -31,7 +32,7 @@ class _Head(msgspec.Struct):
 
 
 class Ring:
-    """`slots` rows of `step` seconds each. Opening a file with other columns keeps those whose names are known."""
+    """`slots` rows of `step` seconds each. Of a file with other columns those are kept whose names are known."""
 
     def __init__(self, path: Path, columns: Sequence[str], step: int, slots: int) -> None:
         self.columns = tuple(columns)
@@ -69,14 +70,14 @@ class Ring:
 
     def between(self, first: float, last: float) -> Rows:
         """Rows whose steps began from `first` to `last`, in order: when each began, then its columns."""
-        first = max(first // self.step * self.step, last - (self.slots - 1) * self.step)
-        count = max(0, int((last - first) // self.step) + 1)
+        first = first // self.step * self.step
+        count = min(self.slots, max(0, int((last - first) // self.step) + 1))
         begin = int(first // self.step) % self.slots
         straight = min(count, self.slots - begin)
         raw = self._raw(begin, straight) + self._raw(0, count - straight)
         found = _whole(np.frombuffer(raw, dtype=np.float64).reshape(-1, 2 + len(self.columns)))
         there = found[(found[:, 0] >= first) & (found[:, 0] <= last)]
-        return np.delete(there, 1, axis=1)
+        return np.delete(there[np.argsort(there[:, 0])], 1, axis=1)
 
     # -- the file
 
@@ -107,7 +108,8 @@ class Ring:
 def _read(path: Path) -> tuple[_Head, Rows] | None:
     """What an earlier process left, if it can be understood."""
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as file:
+            raw = file.read(_MOST_READ)
         head = msgspec.json.decode(raw[:HEADER].rstrip(b"\0 "), type=_Head)
     except (OSError, msgspec.MsgspecError):
         return None
@@ -119,7 +121,8 @@ def _read(path: Path) -> tuple[_Head, Rows] | None:
 def _whole(rows: Rows) -> Rows:
     """Without those that were never written, or not to their end."""
     stored = rows.view(np.uint64)[:, 1]
-    return rows[(stored == _checksum(rows)) & (rows[:, 0] > 0)]
+    whole: Rows = rows[(stored == _checksum(rows)) & (rows[:, 0] > 0)]
+    return whole
 
 
 def _checksum(rows: Rows) -> npt.NDArray[np.uint64]:

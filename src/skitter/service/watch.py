@@ -64,7 +64,7 @@ class Watch:
         archived = 0
         for outcome, settlement in zip(outcomes, settlements, strict=True):
             if settlement.settled is not Settled.STALE:
-                archived += self._count(outcome, settlement)
+                archived += self._count(outcome, settlement, now)
         if archived:
             self.counted.count(Metric.ARCHIVED_BYTES, archived)
             size, since = self._unsynced
@@ -86,7 +86,7 @@ class Watch:
         since = since or later
         return size + more, max(0.0, now - since) if since else 0.0
 
-    def _count(self, outcome: Outcome, settlement: Settlement) -> int:
+    def _count(self, outcome: Outcome, settlement: Settlement, now: float) -> int:
         """How many bytes it has in the archive."""
         counted, result = self.counted, outcome.result
         match result:
@@ -101,7 +101,7 @@ class Watch:
             case Failed(kind=kind, detail=detail):
                 if settlement.state is UrlState.FAILED:
                     counted.count_labelled(Metric.RETRIES, kind)
-                self.troubles.failed(outcome.host, kind, detail, outcome.ended_at)
+                self.troubles.failed(outcome.host, kind, detail, now)
         if settlement.added:
             counted.count(Metric.ADDED, settlement.added)
         if settlement.near is not None:

@@ -85,10 +85,9 @@ class RocksFrontier:
         *,
         read_only: bool = False,
         prioritizer: Prioritizer | None = None,
-        witness: Witness | None = None,
     ) -> None:
         self._clock = clock
-        self._witness = witness
+        self._witness: Witness | None = None
         memory = MemoryPlan.of(settings.frontier)
         self._store = Store(folder, memory, read_only=read_only)
         self._book = Book(self._store, settings, memory, clock.now())
@@ -130,6 +129,9 @@ class RocksFrontier:
         keys = [key for key, _ in itertools.islice(self._store.scan("urls", start, _END), _RELEARN + 1)]
         more = len(keys) > _RELEARN
         seen.relearn(keys[:_RELEARN], keys[-1] if more else None)
+
+    def attend(self, witness: Witness) -> None:
+        self._witness = witness
 
     # -- the path of a URL
 

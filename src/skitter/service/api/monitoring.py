@@ -23,7 +23,7 @@ _Moment = Annotated[float, Meta(ge=0, le=_LATEST)]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which past: seconds since the epoch, the last hour unless given; `step` in seconds, chosen to fit unless given."""
+    """Which past: seconds since the epoch, the last hour unless given; `step` in seconds, chosen to fit."""
 
     first: _Moment | None = msgspec.field(name="from", default=None)
     last: _Moment | None = msgspec.field(name="to", default=None)
@@ -66,7 +66,11 @@ async def metrics(brain: Brain, call: Call[None, None]) -> Response:
 async def history(brain: Brain, call: Call[None, Asked]) -> Past:
     recorded = brain.watch.history
     if recorded is None:
-        raise Problem(Trouble.UNAVAILABLE, "this process records no history: ask one that runs skitter serve")
+        raise Problem(
+            Trouble.UNAVAILABLE,
+            "no history is recorded, since the crawl's folder could not be written when the service began: "
+            "make room in it, or look at its owner and permissions, and start the service again",
+        )
     asked = call.query
     return recorded.past(asked.first, asked.last, asked.step, brain.clock.now())
 
