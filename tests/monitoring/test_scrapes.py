@@ -77,7 +77,7 @@ async def fail_once(brain: Brain) -> None:
 
 def figures(text: str) -> dict[str, float]:
     """Every series by name and label's value, as the reference parser reads them."""
-    families = open_families(text) if text.endswith("# EOF\n") else plain_families(text)
+    families = open_families(text) if text.endswith("# EOF\n") else plain_families(text)  # type: ignore[no-untyped-call]
     return {
         " ".join((sample.name, *sample.labels.values())): sample.value
         for family in families

@@ -30,9 +30,9 @@ def test_the_worst_hosts_are_told_by_kind_with_their_last_failure() -> None:
         troubles.failed("http://a.example", "stalled", f"after {second} s", 5_000.0 + second)
     troubles.failed("http://a.example", "dns_timeout", "no answer", 5_010.0)
     troubles.failed("http://b.example", "tls_name", "x" * 1_000, 5_020.0)
-    first, second = troubles.worst(30, 5_030.0)
-    assert first == ("http://a.example", {"stalled": 3, "dns_timeout": 1}, 5_010.0, "no answer")
-    assert (second.host, len(second.detail)) == ("http://b.example", Troubles.LONGEST_DETAIL)
+    worst, other = troubles.worst(30, 5_030.0)
+    assert worst == ("http://a.example", {"stalled": 3, "dns_timeout": 1}, 5_010.0, "no answer")
+    assert (other.host, len(other.detail)) == ("http://b.example", Troubles.LONGEST_DETAIL)
 
 
 def test_failures_of_both_halves_of_the_window_count_and_older_ones_do_not() -> None:
