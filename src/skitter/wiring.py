@@ -78,7 +78,7 @@ async def open_crawl(
     """The folder's lock must be held. What an interrupted run left over is cut off the archive here."""
     clock = SystemClock()
     async with contextlib.AsyncExitStack() as closing:
-        log = Log(folder.log, clock)
+        log = Log(folder.log, clock, echo=settings.log.json)
         closing.callback(log.close)
         frontier = RocksFrontier(folder.frontier, settings, clock)
         closing.push_async_callback(frontier.close)
