@@ -6,6 +6,7 @@ brain outlives every request and is owned by whoever opened the crawl's folder.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from skitter.clock import Clock
@@ -39,6 +40,8 @@ class Brain:
     clock: Clock
     control: Control = field(default_factory=Control)
     watch: Watch = field(default_factory=Watch)
+    measure: Callable[[], None] = lambda: None
+    """Brings the gauges of `telemetry` up to date; called before they are told, once a second at most."""
 
     def __post_init__(self) -> None:
         self.frontier.attend(self.watch)

@@ -54,7 +54,7 @@ async def metrics(brain: Brain, call: Call[None, None]) -> Response:
     figures = told(
         brain.telemetry,
         brain.watch,
-        await brain.watch.readings.stats(brain.frontier, now),
+        await brain.watch.readings.stats(brain.frontier, now, brain.measure),
         folder=brain.folder.path,
         is_paused=brain.control.is_paused,
         now=now,
