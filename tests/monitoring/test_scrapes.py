@@ -94,6 +94,8 @@ def test_prometheus_own_tool_finds_nothing_to_complain_of(service: Service) -> N
 def test_both_formats_tell_the_same(service: Service) -> None:
     plain, opened = service.get("/metrics"), service.get("/metrics", accept=AS_PROMETHEUS_ASKS)
     assert (plain.headers["content-type"], opened.headers["content-type"]) == (PLAIN, OPEN)
+    assert opened.body.endswith(b"\n# EOF\n")
+    assert b"EOF" not in plain.body
     one, other = figures(plain.body.decode()), figures(opened.body.decode())
     assert set(one) == set(other)
     moving = ("process_", "skitter_disk_free", "skitter_unsynced", "skitter_worker_silence")
