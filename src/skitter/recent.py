@@ -148,7 +148,8 @@ class Roster:
     """Workers by when they last asked for work, at most `KEPT`: names come from outside."""
 
     LIVE = 60.0
-    FORGOTTEN_AFTER = 3600.0
+    # one that was stopped on purpose does not say so: its silence must not be news for long
+    FORGOTTEN_AFTER = 900.0
     KEPT = 4096
 
     def __init__(self) -> None:
@@ -160,10 +161,6 @@ class Roster:
         self._heard[worker] = now
         if len(self._heard) > self.KEPT:
             del self._heard[next(iter(self._heard))]
-
-    def left(self, worker: str) -> None:
-        """It said that it goes: its silence is no trouble."""
-        self._heard.pop(worker, None)
 
     def live(self, now: float) -> int:
         self._forget(now)
