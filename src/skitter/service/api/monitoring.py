@@ -73,7 +73,7 @@ async def history(brain: Brain, call: Call[None, Asked]) -> Past:
             "make room in it, or look at its owner and permissions, and start the service again",
         )
     asked = call.query
-    # a whole day takes 5 ms to read and sum, mostly outside of the interpreter's lock: others need not wait
+    # a whole day takes 7 ms to read and sum, mostly outside of the interpreter's lock: others need not wait
     return await asyncio.to_thread(recorded.past, asked.first, asked.last, asked.step, brain.clock.now())
 
 
