@@ -3,10 +3,10 @@
     python -m bench.traps
     python -m bench.traps --without --scale 0.2
 
-The trap web (`skitter.testing.traps`: forty endless hosts, forty honest ones that look like them) is crawled with
-the defences, and with `--without` also without them. The web's own log is the judge. A table, one JSON object as
-the last line; exit code 1 when less than 99 % of the honest content was seen, or 3 % of the requests were spent in
-traps.
+The trap web (`skitter.testing.traps`: forty endless hosts, forty honest ones that look like them) is crawled
+with the defences, and with `--without` also without them. The web's own log is the judge. A table, one JSON
+object as the last line; exit code 1 when less than 99 % of the honest content was seen, or 3 % and more of the
+requests were spent in traps.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Calendar(Snare):
         if found is None:
             return None
         groups = found.groupdict()
-        year, month = int(groups["y"] or groups["y2"]), int(groups["m"] or groups["m2"])
+        year, month = int(groups.get("y") or groups["y2"]), int(groups.get("m") or groups["m2"])
         if not FIRST_YEAR <= year <= LAST_YEAR or not 1 <= month <= 12:
             return None
         return self._shown(year, month, int(groups.get("d") or 0))

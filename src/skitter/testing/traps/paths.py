@@ -53,23 +53,22 @@ class Growing(Snare):
 class Loop(Snare):
     """A link without its slash in front: /help/foo leads to /help/help/foo, and the server finds a page there."""
 
-    SHAPES = ("help", "index.php")
+    SHAPES = (("help",), ("index.php", "view.php"))
 
     def doors(self) -> Sequence[Link]:
-        name = self.SHAPES[self.variant]
-        return [Link(f"/{name}/{note.rpartition('/')[2]}", "help") for note in self.notes[:4]]
+        return [link._replace(href=f"/{link.href}") for link in self._links()]
+
+    def _links(self) -> list[Link]:
+        files = [note.rpartition("/")[2] for note in self.notes[:4]]
+        return [Link(f"{name}/{file}", "help") for name in self.SHAPES[self.variant] for file in files]
 
     def inside(self, target: str) -> View | None:
-        name = self.SHAPES[self.variant]
         folder, _, file = target.rpartition("/")
-        if not folder or set(folder.strip("/").split("/")) != {name} or len(target) > LONGEST:
+        names = set(folder.strip("/").split("/"))
+        if not names <= set(self.SHAPES[self.variant]) or len(target) > LONGEST:
             return None
         shown = self.real.view(self.name, f"/notes/{file}")
-        if shown is None:
-            return None
-        files = [note.rpartition("/")[2] for note in self.notes[:4]]
-        links = [Link(f"{name}/{other}", "help") for other in files]
-        return shown._replace(around=links)
+        return shown and shown._replace(around=self._links())
 
 
 class Missing(Snare):
