@@ -23,7 +23,7 @@ from bench._crawls import Usage, run_with_usage, skitter_command
 from bench._report import last_line, progress, table, ticking
 from skitter.settings import Settings
 from skitter.testing.traps.audit import Tally, by_kind, faults, tallies, trapped_share, whole
-from skitter.testing.traps.plan import TrapPlan
+from skitter.testing.traps.plan import KINDS, TrapPlan
 from skitter.testing.traps.web import TrapWeb
 
 CUT = 2000
@@ -82,14 +82,15 @@ def settings(plan: TrapPlan, *, defended: bool) -> str:
     """Undefended, what is endless is cut by the operator's budget for each host that is a trap."""
     if defended:
         contents = sum(len(site.contents()) for site in plan.sites)
-        return SETTINGS.format(most=int(FUSE * contents)) + _switch("true")
+        return SETTINGS.format(most=int(FUSE * contents)) + switch(enabled=True)
     traps = [site.name for site in plan.sites if site.trap]
     budgets = "".join(f'\n[hosts."http://{name}"]\nbudget = {plan.cut}\n' for name in traps)
-    return SETTINGS.format(most=0) + _switch("false") + budgets
+    return SETTINGS.format(most=0) + switch(enabled=False) + budgets
 
 
-def _switch(enabled: str) -> str:
-    return f"\n[traps]\nenabled = {enabled}\n" if "traps" in Settings.__struct_fields__ else ""
+def switch(*, enabled: bool) -> str:
+    """The setting that turns the defences on or off; nothing where this skitter has none."""
+    return f"\n[traps]\nenabled = {str(enabled).lower()}\n" if "traps" in Settings.__struct_fields__ else ""
 
 
 def crawl(plan: TrapPlan, *, defended: bool, keep: Path | None = None) -> Pass:
@@ -146,13 +147,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--without", action="store_true", help="crawl it without the defences too")
     parser.add_argument("--cut", type=int, default=CUT, help="pages of a trap without the defences")
+    parser.add_argument(
+        "--only", action="append", default=[], choices=KINDS, metavar="KIND", help="no others"
+    )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the crawls here")
     options = parser.parse_args(arguments)
-    plan = TrapPlan(seed=options.seed, scale=options.scale)
+    plan = TrapPlan(seed=options.seed, scale=options.scale, kinds=tuple(options.only))
     done = crawl(plan, defended=True, keep=options.keep)
     other = None
     if options.without:
-        cut = TrapPlan(seed=options.seed, scale=options.scale, cut=options.cut)
+        cut = msgspec.structs.replace(plan, cut=options.cut)
         other = crawl(cut, defended=False, keep=options.keep)
     print(table(rows(done, other)))
     print(*worst(done), *(done.faults or ["as it should be"]), sep="\n")

@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _plan(options: argparse.Namespace) -> TrapPlan:
-    fields = {"seed": options.seed, "scale": options.scale, "cut": options.cut}
+    fields = {name: getattr(options, name) for name in TrapPlan.__struct_fields__}
     try:
         return msgspec.convert(fields, TrapPlan)
     except msgspec.ValidationError as fault:
@@ -73,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1, help="another seed is another web")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the honest hosts (1: 80,000 pages)")
     parser.add_argument("--cut", type=int, default=0, help="hosts of an endless domain, 0 for no end")
+    parser.add_argument("--only", dest="kinds", action="append", default=[], metavar="KIND", help="no others")
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
     parser.add_argument("--log", type=Path, metavar="FILE", help="write a row for every request")
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input is closed")

@@ -63,8 +63,9 @@ def shop(book: Book, size: int, variant: int) -> None:
         lambda place: f"/item?id={place}",
         lambda place: f"/{word(book.seed, place % 7)}/{slug(book.seed, place)}-{place}/",
     ]
+    book.template, own = ((4, 6), (10, 4), (12, 4), (14, 4))[variant]
     for number, part in enumerate(spread(size, 8 + size // 400)):
-        items = [book.add(shapes[variant](place), 6) for place in part]
+        items = [book.add(shapes[variant](place), own) for place in part]
         department = f"/c/{number}-{word(book.seed, number)}"
         lists = shelve(book, items, _paged(department), on="/")
         for order in ("price", "name", "-price"):
@@ -103,7 +104,7 @@ def forum(book: Book, size: int, variant: int) -> None:
 
 
 def wiki(book: Book, size: int, variant: int) -> None:
-    """Articles with a history of up to three older texts each; printable views are the same again."""
+    """Articles, each with up to three older texts of which half is left; printable views are the same again."""
     articles: list[str] = []
     left, number = size, 0
     while left > 0:
@@ -113,7 +114,9 @@ def wiki(book: Book, size: int, variant: int) -> None:
         olds = min(left - 1, mix(book.seed, number) % 4)
         joined = "&" if "?" in article else "?"
         for old in range(olds):
-            book.guide(article, book.add(f"{article}{joined}oldid={number * 10 + old}"))
+            earlier = book.add(f"{article}{joined}oldid={number * 10 + old}")
+            book.pages[earlier].root = book.pages[article].number
+            book.guide(article, earlier)
         book.guide(article, book.again(f"{article}{joined}printable=yes", article))
         articles.append(article)
         left, number = left - 1 - olds, number + 1
@@ -181,9 +184,9 @@ def directory(book: Book, size: int, variant: int) -> None:
 
 def stations(book: Book, size: int, variant: int) -> None:
     """Columns of figures with a few words about each."""
-    book.figures = 24
+    book.figures, book.template = 24, 12
     shape = ("/station/{}/", "/data.php?station={}&format=html")[variant]
-    items = [book.add(shape.format(4000 + place * 3), 3) for place in range(size)]
+    items = [book.add(shape.format(4000 + place * 3), 2) for place in range(size)]
     shelve(book, items, _paged("/stations"), on="/")
     chain(book, items)
 

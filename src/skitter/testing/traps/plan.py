@@ -6,7 +6,7 @@ Pure and deterministic from its fields, so that the server and an audit in anoth
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated
 
 import msgspec
@@ -38,39 +38,52 @@ SNARES: dict[str, tuple[Callable[[str, int, int], Site], int]] = {
     "canonical-loop": (Canonical, 2),
 }
 SUBDOMAINS = 2
+KINDS = (*SNARES, "subdomains", *HONEST, "hosting")
+Kind = Annotated[str, Meta(pattern=f"^({'|'.join(KINDS)})$")]
+Make = Callable[[], Site]
 
 
 class TrapPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """`scale` is how large the honest sites are; `cut` how many hosts an endless domain has, 0 for no end."""
+    """`scale` is how large the honest sites are; `cut` how many hosts an endless domain has, 0 for no end;
+    `kinds` are those of the sites that there are, all of them when it is empty."""
 
     seed: int = 1
     scale: Annotated[float, Meta(gt=0)] = 1.0
     cut: Annotated[int, Meta(ge=0)] = 0
+    kinds: tuple[Kind, ...] = ()
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
-        return (*self._snares(), *self._honest())
+        """Traps first."""
+        makers = {**self._snares(), **self._honest()}
+        return tuple(make() for kind in self.kinds or KINDS for make in makers[kind])
 
-    def _snares(self) -> list[Site]:
-        sites = [
-            make(kind, variant, self.seed)
-            for kind, (make, count) in SNARES.items()
-            for variant in range(count)
+    def _snares(self) -> dict[str, list[Make]]:
+        makers: dict[str, list[Make]] = {
+            kind: [partial(snare, kind, variant, self.seed) for variant in range(count)]
+            for kind, (snare, count) in SNARES.items()
+        }
+        many = range(SUBDOMAINS)
+        makers["subdomains"] = [
+            partial(Subdomains, "subdomains", variant, self.seed, self.cut) for variant in many
         ]
-        return sites + [
-            Subdomains("subdomains", variant, self.seed, self.cut) for variant in range(SUBDOMAINS)
-        ]
+        return makers
 
-    def _honest(self) -> list[Site]:
-        sites: list[Site] = [
-            Hosting("hosting", variant, self.seed, self._size(size)) for variant, size in enumerate(HOSTING)
+    def _honest(self) -> dict[str, list[Make]]:
+        makers: dict[str, list[Make]] = {
+            kind: [partial(self._book, kind, variant, size) for variant, size in enumerate(sizes)]
+            for kind, (_, sizes) in HONEST.items()
+        }
+        makers["hosting"] = [
+            partial(Hosting, "hosting", variant, self.seed, self._size(size))
+            for variant, size in enumerate(HOSTING)
         ]
-        for kind, (grow, sizes) in HONEST.items():
-            for variant, size in enumerate(sizes):
-                book = Book(kind, variant, self.seed)
-                grow(book, self._size(size), variant)
-                sites.append(book)
-        return sites
+        return makers
+
+    def _book(self, kind: str, variant: int, size: int) -> Book:
+        book = Book(kind, variant, self.seed)
+        HONEST[kind][0](book, self._size(size), variant)
+        return book
 
     def _size(self, pages: int) -> int:
         return max(LEAST_PAGES, round(pages * self.scale))

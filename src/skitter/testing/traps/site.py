@@ -14,6 +14,7 @@ from skitter.testing.sites import mix
 from skitter.testing.traps.words import number_of, prose, title
 
 ROBOTS = "/robots.txt"
+INHERITED = 7
 
 
 class Link(NamedTuple):
@@ -62,12 +63,14 @@ class Site(ABC):
 class Leaf:
     """A page of a book. `sentences` is how much it has to say that no other page says."""
 
-    __slots__ = ("around", "canonical", "entries", "meaning", "number", "sentences")
+    __slots__ = ("around", "canonical", "entries", "meaning", "number", "root", "sentences")
 
     def __init__(self, meaning: str, number: int, sentences: int) -> None:
         self.meaning = meaning
         self.number = number
         self.sentences = sentences
+        self.root = 0
+        """The number of another page whose text this one has too, besides its own."""
         self.entries: list[str] = []
         self.around: list[str] = []
         self.canonical = ""
@@ -125,7 +128,8 @@ class Book(Site):
 
     def substance(self, leaf: Leaf) -> Iterable[str]:
         rows = (f"{mix(leaf.number, row) % 1000} {mix(leaf.number, row, 1)}" for row in range(self.figures))
-        return (prose(leaf.sentences, leaf.number), *rows)
+        inherited = [prose(INHERITED, leaf.root)] if leaf.root else []
+        return (*inherited, prose(leaf.sentences, leaf.number), *rows)
 
     def line(self, target: str) -> str:
         leaf = self.pages.get(target)

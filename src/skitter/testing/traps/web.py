@@ -33,6 +33,7 @@ class TrapWeb:
     def __enter__(self) -> TrapWeb:
         plan = self.plan
         arguments = ["--seed", str(plan.seed), "--scale", str(plan.scale), "--cut", str(plan.cut)]
+        arguments += [f"--only={kind}" for kind in plan.kinds]
         arguments += ["--log", str(self.log_path), "--with-parent"]
         self._child, line = start_web("skitter.testing.traps", arguments)
         self.resolve = line.decode().strip()
