@@ -21,6 +21,7 @@ import msgspec
 
 from bench._crawls import Usage, run_with_usage, skitter_command
 from bench._report import last_line, progress, table, ticking
+from bench._stops import Stop, site_of, stop_rows, stops
 from skitter.settings import Settings
 from skitter.testing.traps.audit import Tally, by_kind, faults, tallies, trapped_share, whole
 from skitter.testing.traps.plan import KINDS, TrapPlan
@@ -49,6 +50,7 @@ class Pass(msgspec.Struct, kw_only=True):
     plan: TrapPlan
     found: dict[str, Tally]
     usage: Usage
+    stops: list[Stop]
 
     @property
     def whole(self) -> Tally:
@@ -71,6 +73,8 @@ class Pass(msgspec.Struct, kw_only=True):
             "repeats": everything.repeats,
             "trapped": everything.wasted,
             "trapped_share": round(trapped_share(everything), 5),
+            "stops": len(self.stops),
+            "stops_on_honest_hosts": sum(not site_of(self.plan, stop)[0] for stop in self.stops),
             "wall_seconds": round(self.usage.wall, 1),
             "cpu_seconds": round(self.usage.cpu, 1),
             "rss_mb": round(self.usage.rss / 1e6, 1),
@@ -106,8 +110,9 @@ def crawl(plan: TrapPlan, *, defended: bool, keep: Path | None = None) -> Pass:
             usage = run_with_usage(command)
         web.__exit__(None, None, None)
         found = tallies(plan, web.rows())
+        stopped = stops(folder / "crawl") if defended and switch(enabled=True) else []
     progress(f"{words}: {usage.wall:.0f} s, CPU {usage.cpu:.0f} s")
-    return Pass(plan=plan, found=found, usage=usage)
+    return Pass(plan=plan, found=found, usage=usage, stops=stopped)
 
 
 def rows(done: Pass, other: Pass | None) -> list[Sequence[object]]:
@@ -158,6 +163,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.without:
         cut = msgspec.structs.replace(plan, cut=options.cut)
         other = crawl(cut, defended=False, keep=options.keep)
+    if done.stops:
+        print(table(stop_rows(plan, done.stops)), end="\n\n")
     print(table(rows(done, other)))
     print(*worst(done), *(done.faults or ["as it should be"]), sep="\n")
     last_line(
