@@ -28,8 +28,8 @@ from skitter.testing.traps.plan import KINDS, TrapPlan
 from skitter.testing.traps.web import TrapWeb
 
 CUT = 2000
-# A crawl that falls into its traps ends all the same, after this many times the pages that there are.
-FUSE = 1.3
+# A crawl that falls into its traps ends all the same: after all that is honest, a third more, and so much a trap.
+FUSE, FUSE_OF_A_TRAP = 4 / 3, 500
 SHOWN = 8
 
 SETTINGS = """\
@@ -59,9 +59,11 @@ class Pass(msgspec.Struct, kw_only=True):
     @property
     def faults(self) -> list[str]:
         wrong = faults(self.whole)
-        return (
-            wrong if self.usage.code == 0 else [*wrong, f"the crawl ended with exit code {self.usage.code}"]
-        )
+        if self.usage.code:
+            wrong.append(f"the crawl ended with exit code {self.usage.code}")
+        if not self.plan.cut and self.whole.requests >= fuse(self.plan):
+            wrong.append(f"the crawl did not end by itself, but after {fuse(self.plan):,} pages")
+        return wrong
 
     def figures(self) -> dict[str, object]:
         everything = self.whole
@@ -85,11 +87,15 @@ class Pass(msgspec.Struct, kw_only=True):
 def settings(plan: TrapPlan, *, defended: bool) -> str:
     """Undefended, what is endless is cut by the operator's budget for each host that is a trap."""
     if defended:
-        contents = sum(len(site.contents()) for site in plan.sites)
-        return SETTINGS.format(most=int(FUSE * contents)) + switch(enabled=True)
+        return SETTINGS.format(most=fuse(plan)) + switch(enabled=True)
     traps = [site.name for site in plan.sites if site.trap]
     budgets = "".join(f'\n[hosts."http://{name}"]\nbudget = {plan.cut}\n' for name in traps)
     return SETTINGS.format(most=0) + switch(enabled=False) + budgets
+
+
+def fuse(plan: TrapPlan) -> int:
+    traps = sum(site.trap for site in plan.sites)
+    return int(FUSE * sum(len(site.contents()) for site in plan.sites)) + FUSE_OF_A_TRAP * traps
 
 
 def switch(*, enabled: bool) -> str:
