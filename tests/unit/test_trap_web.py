@@ -7,14 +7,17 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator
+from io import BytesIO
 from itertools import islice
 
 import ada_url
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skitter.testing.http_request import Head
+from skitter.testing.traps.log import Row
 from skitter.testing.traps.plan import KINDS, TrapPlan
 from skitter.testing.traps.render import html
 from skitter.testing.traps.server import TrapServer
@@ -145,8 +148,22 @@ def test_a_plan_can_be_of_some_kinds_alone() -> None:
 def test_a_cut_domain_has_so_many_hosts() -> None:
     plan = TrapPlan(kinds=("subdomains",), cut=9)
     for site in plan.sites:
-        hosts = {place(url)[0] for url, _, _, _ in walk(plan, site)}
-        assert 1 < len(hosts) <= 10
+        seen = list(islice(walk(plan, site), FIRST_MANY))
+        assert len(seen) < FIRST_MANY
+        assert 1 < len({place(url)[0] for url, _, _, _ in seen}) <= 10
+
+
+def test_what_is_not_there_is_logged_too() -> None:
+    log = BytesIO()
+    server = TrapServer(TrapPlan(kinds=("docs",), scale=0.001), log)
+    for host, target in (("docs-0.test", "/none"), ("nobody.test", "/"), ("docs-0.test", "/")):
+        server.answer(Head("GET", target, host, False, b"", False))
+    rows = [msgspec.json.decode(line, type=Row) for line in log.getvalue().splitlines()[1:]]
+    assert [(row.site, row.status, row.meaning) for row in rows] == [
+        ("docs-0.test", 404, ""),
+        ("", 404, ""),
+        ("docs-0.test", 200, "/"),
+    ]
 
 
 hosts = st.sampled_from([site.name for site in SMALL.sites]) | st.text(max_size=30)
