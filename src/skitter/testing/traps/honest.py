@@ -203,9 +203,8 @@ def catalogue(book: Book, size: int, variant: int) -> None:
 
 def glossary(book: Book, size: int, variant: int) -> None:
     """What looks like a search and is a dictionary."""
-    shape = ("/search?q={}", "/lookup?term={}")[variant]
     items = [
-        book.add(shape.format(f"{slug(book.seed, place)}+{place}".replace("-", "+"))) for place in range(size)
+        book.add(f"/search?q={slug(book.seed, place)}+{place}".replace("-", "+")) for place in range(size)
     ]
     shelve(book, items, _paged("/words"), on="/", per_page=40)
 
@@ -225,18 +224,16 @@ def blog(book: Book, size: int, variant: int) -> None:
 
 def cases(book: Book, size: int, variant: int) -> None:
     """A parameter that elsewhere says where a click came from, and here which case is meant."""
-    name = ("ref", "src")[variant]
-    items = [book.add(f"/case?{name}={1990 + place % 30}-{place}") for place in range(size)]
+    items = [book.add(f"/case?ref={1990 + place % 30}-{place}") for place in range(size)]
     shelve(book, items, _paged("/cases"), on="/")
 
 
 def colours(book: Book, size: int, variant: int) -> None:
     """Products in colours, each of which names the product as its canonical page."""
-    name = ("variant", "colour")[variant]
     items = [book.add(f"/goods/{slug(book.seed, place)}-{place}") for place in range(size)]
     for item in items:
         for colour in ("red", "blue"):
-            book.guide(item, book.again(f"{item}?{name}={colour}", item, canonical=True))
+            book.guide(item, book.again(f"{item}?variant={colour}", item, canonical=True))
     shelve(book, items, _paged("/goods"), on="/")
 
 
@@ -245,6 +242,21 @@ def hashes(book: Book, size: int, variant: int) -> None:
     shape = ("/a/{}", "/{}.html")[variant]
     items = [book.add(shape.format(token(HEX, 24, book.seed, place))) for place in range(size)]
     shelve(book, items, _paged("/latest"), on="/")
+
+
+def encyclopedia(book: Book, size: int, variant: int) -> None:
+    """Articles that are found through each other alone: six new ones on every page, until there are no more."""
+    shapes: list[Callable[[int], str]] = [
+        lambda place: f"/a/{slug(book.seed, place)}-{place}",
+        lambda place: f"/article?id={token(HEX, 16, book.seed, place)}",
+    ]
+    items = [book.add(shapes[variant](place), 14) for place in range(size)]
+    book.list("/", *items[:6])
+    for place, article in enumerate(items):
+        book.list(article, *items[6 * place + 6 : 6 * place + 12])
+        if place >= 6:
+            others = {(place - 6) // 6, *(mix(book.seed, place, step) % place for step in range(2))}
+            book.guide(article, *(items[other] for other in sorted(others)))
 
 
 class Hosting(Site):
@@ -294,11 +306,12 @@ HONEST: Mapping[str, tuple[Grow, tuple[int, ...]]] = MappingProxyType(
         "directory": (directory, (4000, 2000, 1000)),
         "stations": (stations, (1000, 500)),
         "catalogue": (catalogue, (2000, 1000)),
-        "glossary": (glossary, (1200, 600)),
+        "glossary": (glossary, (1200,)),
         "events": (events, (1500, 700)),
         "blog": (blog, (1000, 500)),
-        "cases": (cases, (2500, 1200)),
+        "cases": (cases, (2500,)),
         "colours": (colours, (1000,)),
+        "encyclopedia": (encyclopedia, (4000, 1500)),
         "hashes": (hashes, (3000, 1500)),
     }
 )
