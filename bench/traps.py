@@ -105,16 +105,16 @@ def switch(*, enabled: bool) -> str:
 
 def crawl(plan: TrapPlan, *, defended: bool, keep: Path | None = None) -> Pass:
     words = "with the defences" if defended else f"without, {plan.cut:,} pages a trap"
-    with tempfile.TemporaryDirectory(prefix="skitter-traps-") as scratch, TrapWeb(plan) as web:
+    web = TrapWeb(plan)
+    with tempfile.TemporaryDirectory(prefix="skitter-traps-") as scratch:
         folder = keep / ("with" if defended else "without") if keep else Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         config = folder / "settings.toml"
         config.write_text(settings(plan, defended=defended))
-        places = ["--into", str(folder / "crawl"), "--config", str(config), "--resolve", web.resolve]
-        command = skitter_command("crawl", *plan.seeds, *places, "--allow-private", "--json")
-        with ticking(words, every=10.0):
+        with web, ticking(words, every=10.0):
+            places = ["--into", str(folder / "crawl"), "--config", str(config), "--resolve", web.resolve]
+            command = skitter_command("crawl", *plan.seeds, *places, "--allow-private", "--json")
             usage = run_with_usage(command)
-        web.__exit__(None, None, None)
         found = tallies(plan, web.rows())
         stopped = stops(folder / "crawl") if defended and switch(enabled=True) else []
     progress(f"{words}: {usage.wall:.0f} s, CPU {usage.cpu:.0f} s")

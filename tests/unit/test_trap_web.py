@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator
+from hashlib import sha256
 from io import BytesIO
 from itertools import islice
 
@@ -108,15 +109,12 @@ def test_big_honest_sites_stay_within_the_usual_depth() -> None:
 
 
 DIGEST = """
-from hashlib import sha256
 from tests.unit.test_trap_web import digest
 print(digest())
 """
 
 
 def digest(seed: int = 1) -> str:
-    from hashlib import sha256
-
     plan, total = TrapPlan(seed=seed, scale=0.001), sha256()
     for site in plan.sites:
         for url, view, _, _ in islice(walk(plan, site), 30):

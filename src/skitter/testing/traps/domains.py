@@ -25,9 +25,6 @@ class Subdomains(Snare):
         label = f"{word(number)}.{word(number, 1)}{number}" if self.variant else f"w{number}"
         return Link(f"http://{label}.{self.name}/", "partner")
 
-    def inside(self, target: str) -> View | None:
-        return None
-
     def view(self, host: str, target: str) -> View | None:
         if host == self.name:
             return super().view(host, target)

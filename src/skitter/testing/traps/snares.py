@@ -35,12 +35,12 @@ class Snare(Site):
     def notes(self) -> list[str]:
         return self.real.pages["/"].entries
 
-    @abstractmethod
-    def doors(self) -> Sequence[Link]: ...
+    def doors(self) -> Sequence[Link]:
+        return ()
 
-    @abstractmethod
     def inside(self, target: str) -> View | None:
         """What the endless part shows at a target that is not of the real site."""
+        return None
 
     def view(self, host: str, target: str) -> View | None:
         if host != self.name:
@@ -64,12 +64,6 @@ class Stamped(Snare):
 
     The content is real, again and again.
     """
-
-    def doors(self) -> Sequence[Link]:
-        return ()
-
-    def inside(self, target: str) -> View | None:
-        return None
 
     @abstractmethod
     def stamp(self, target: str, value: int) -> str:

@@ -61,12 +61,6 @@ class Views(Snare):
         },
     )
 
-    def doors(self) -> Sequence[Link]:
-        return ()
-
-    def inside(self, target: str) -> View | None:
-        return None
-
     def view(self, host: str, target: str) -> View | None:
         path, _, query = target.partition("?")
         shown = self.real.view(host, path)
