@@ -13,9 +13,8 @@ from types import MappingProxyType
 from skitter.testing.sites import mix
 from skitter.testing.traps.shelves import chain, shelve, spread
 from skitter.testing.traps.site import Book, Site, View
-from skitter.testing.traps.words import slug, token, word
+from skitter.testing.traps.words import HEX, slug, token, word
 
-HEX = "0123456789abcdef"
 FIRST_DAY = date(2003, 1, 1)
 
 

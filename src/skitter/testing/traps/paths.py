@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from skitter.testing.sites import mix
 from skitter.testing.traps.site import Link, View
-from skitter.testing.traps.snares import Snare
+from skitter.testing.traps.snares import LONGEST, Snare
 from skitter.testing.traps.words import number_of, prose, slug, title, word
-
-LONGEST = 4000
 
 
 class Repeating(Snare):

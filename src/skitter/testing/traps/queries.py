@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from skitter.testing.sites import mix
 from skitter.testing.traps.site import Link, View
-from skitter.testing.traps.snares import Snare
+from skitter.testing.traps.snares import LONGEST, Snare
 from skitter.testing.traps.words import number_of, word
 
 FACETS = {
@@ -48,7 +48,7 @@ class Facets(Snare):
         else:
             found = parse_qsl(target.partition("?")[2])
             pairs = [value.partition(":")[::2] for _, value in found] if self.variant == 2 else found
-        known = all(value in (*FACETS.get(name, ()), "grid") for name, value in pairs)
+        known = all(value in FACETS.get(name, ()) for name, value in pairs)
         return pairs if known and target.startswith(path) and len(pairs) <= 40 else None
 
     def inside(self, target: str) -> View | None:
@@ -98,7 +98,7 @@ class Search(Snare):
 
     def inside(self, target: str) -> View | None:
         before = self._at("")
-        if not target.startswith(before) or len(target) > 2000:
+        if not target.startswith(before) or len(target) > LONGEST:
             return None
         asked = target.removeprefix(before).replace("/", "+")
         here = number_of(asked)

@@ -14,6 +14,8 @@ from skitter.testing.traps.site import Book, Link, Site, View
 from skitter.testing.traps.words import number_of, prose, slug
 
 REAL_PAGES = 12
+# Longer targets are not there: servers have such a limit too.
+LONGEST = 4000
 
 
 class Snare(Site):

@@ -9,9 +9,8 @@ from urllib.parse import parse_qsl, urlencode
 from skitter.testing.sites import mix
 from skitter.testing.traps.site import Link, View
 from skitter.testing.traps.snares import Snare, Stamped
-from skitter.testing.traps.words import token
+from skitter.testing.traps.words import HEX, token
 
-HEX = "0123456789abcdef"
 MIXED = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 

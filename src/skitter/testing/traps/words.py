@@ -12,6 +12,7 @@ from itertools import product
 from random import Random
 from zlib import crc32
 
+HEX = "0123456789abcdef"
 _ONSETS = "b br c ch d dr f g gl h j k l m n p pl qu r s sh sl st t th tr v w".split()
 _VOWELS = "a e i o u ai ea ou".split()
 _CODAS = "n r l st nd ck m ss t sh".split()
