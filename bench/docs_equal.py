@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -23,9 +22,9 @@ import msgspec
 
 from bench._crawls import Usage, run_with_usage, skitter_command
 from bench._nginx import serving
+from bench._peers import DOCS, complain, found, want
 from bench._records import records
 from bench._report import last_line, progress, table, ticking
-from bench.mirror import find_nginx, install
 from bench.traps import switch
 
 SHOWN = 20
@@ -53,7 +52,7 @@ class Documentation(NamedTuple):
 
 
 DOCUMENTATION = (
-    Documentation("openjdk-17-doc", Path("/usr/share/doc/openjdk-17-jre-headless/api"), "/index.html"),
+    Documentation("openjdk-17-doc", DOCS, "/index.html"),
     Documentation("python3-doc", Path("/usr/share/doc/python3.11/html"), "/index.html"),
     Documentation("postgresql-doc-15", Path("/usr/share/doc/postgresql-doc-15/html"), "/index.html"),
     Documentation("cppreference-doc-en-html", Path("/usr/share/cppreference/doc/html"), "/en/index.html"),
@@ -78,9 +77,9 @@ def crawl(sites: Sequence[Documentation], ports: Mapping[str, int], *, defended:
         usage = run_with_usage(
             [*command, "--config", str(folder / "settings.toml"), "--allow-private", "--json"]
         )
-        found = {(record.url, record.status) for record in records(folder / "crawl" / "archive")}
-    progress(f"{words}: {len(found):,} URLs, {usage.wall:.0f} s, CPU {usage.cpu:.0f} s")
-    return Pass(found, usage)
+        fetched = {(record.url, record.status) for record in records(folder / "crawl" / "archive")}
+    progress(f"{words}: {len(fetched):,} URLs, {usage.wall:.0f} s, CPU {usage.cpu:.0f} s")
+    return Pass(fetched, usage)
 
 
 def parallel(sites: Sequence[Documentation]) -> str:
@@ -136,11 +135,6 @@ def report(sites: Sequence[Documentation], defended: Pass, undefended: Pass) -> 
     return 1 if different else 0
 
 
-def missing(sites: Sequence[Documentation]) -> list[str]:
-    absent = [site.package for site in sites if not (site.root / site.home[1:]).is_file()]
-    return absent if find_nginx() else [*absent, "nginx"]
-
-
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.docs_equal", description=__doc__.splitlines()[0])
     parser.add_argument(
@@ -148,15 +142,12 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     sites = [site for site in DOCUMENTATION if not options.only or site.package in options.only]
-    if missing(sites) and os.geteuid() == 0 and shutil.which("apt-get"):
-        install(missing(sites))
-    absent, nginx = missing(sites), find_nginx()
-    if absent or nginx is None:
-        print(f"bench.docs_equal: missing: apt-get install {' '.join(absent)}", file=sys.stderr)
-        return 2
+    absent = want("nginx", *(site.package for site in sites))
+    if absent:
+        return complain("docs_equal", absent)
     with tempfile.TemporaryDirectory(prefix="skitter-nginx-") as folder:
         os.chmod(folder, 0o755)
-        return compare(nginx, sites, Path(folder))
+        return compare(found("nginx") or "nginx", sites, Path(folder))
 
 
 if __name__ == "__main__":
