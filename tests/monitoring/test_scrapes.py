@@ -39,6 +39,7 @@ from skitter.testing.plan import WebPlan
 from skitter.testing.web import SyntheticWeb
 from skitter.wiring import open_crawl
 from tests.frontier_kit import seed
+from tests.keys import KEYS
 from tests.monitoring.promtool import needs_promtool, promtool
 from tests.service_kit import Service, running_service
 
@@ -238,7 +239,7 @@ async def scraped_crawl(folder: CrawlFolder, web: SyntheticWeb) -> tuple[list[di
             clock=time,
         )
         async with serving(brain, "127.0.0.1:0", Access()) as where:
-            await crawl.frontier.admit(read_seeds(web.seeds, ()))
+            await crawl.frontier.admit(read_seeds(web.seeds, (), KEYS))
             running = asyncio.create_task(crawl.loop.run())
             seen = []
             while not running.done():
