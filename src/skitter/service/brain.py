@@ -6,12 +6,14 @@ brain outlives every request and is owned by whoever opened the crawl's folder.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from skitter.clock import Clock
 from skitter.desk.crew import Crew
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier
+from skitter.service.watch import Watch
 from skitter.settings import Settings
 from skitter.telemetry import Telemetry
 
@@ -40,3 +42,9 @@ class Brain:
     control: Control = field(default_factory=Control)
     crew: Crew | None = None
     """Who takes what workers deliver; None where the service only looks on."""
+    watch: Watch = field(default_factory=Watch)
+    measure: Callable[[], None] = lambda: None
+    """Brings the gauges of `telemetry` up to date; called before they are told, once a second at most."""
+
+    def __post_init__(self) -> None:
+        self.frontier.attend(self.watch)
