@@ -32,6 +32,7 @@ import uvloop
 from msgspec.structs import replace
 
 from bench._crawls import run_with_usage, skitter_command, start
+from bench._keys import KEYS
 from bench._nginx import serving
 from bench._report import last_line, progress, table
 from bench.archive import DOCUMENTS, exchanges, read
@@ -40,7 +41,6 @@ from skitter.clock import SystemClock
 from skitter.desk.brain import Delivery
 from skitter.model import Discovered, Fetched, Host, HostLease, Outcome, Result, RobotsRead, Task, TaskKind
 from skitter.settings import ArchiveSettings
-from skitter.urls.canonical import key_of
 from skitter.urls.links import LinkReader
 from skitter.worker.link import Link
 from skitter.worker.offered import Offered
@@ -121,12 +121,12 @@ class Simulated:
 
 def _link(host: Host, path: int, task: Task) -> Discovered:
     url = f"{host}/{path}"
-    return Discovered(url=url, key=key_of(url), host=host, depth=min(task.depth + 1, 9), parent=task.key)
+    return Discovered(url=url, key=KEYS.key_of(url), host=host, depth=min(task.depth + 1, 9), parent=task.key)
 
 
 def parcels() -> list[Parcel]:
     packer = Packer(ArchiveSettings())
-    given = read(exchanges(DOCUMENTS, 100), LinkReader())
+    given = read(exchanges(DOCUMENTS, 100), LinkReader(KEYS))
     return [
         packer.pack(e, digest=sha256(e.body).digest(), media_type="text/html", said=said) for e, said in given
     ]

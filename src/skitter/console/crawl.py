@@ -49,7 +49,7 @@ GC_THRESHOLDS = (50_000, 20, 50)
 async def run_crawl(
     folder: CrawlFolder, loaded: Loaded, seeds: Sequence[Discovered], display: Display
 ) -> Ended:
-    settings = _with_whole_paths(loaded.settings)
+    settings = with_whole_paths(loaded.settings)
     check(settings)
     require_contact(settings, seeds)
     if folder.is_new and not seeds:
@@ -79,7 +79,7 @@ def _within_descriptors(settings: Settings, display: Display) -> Settings:
     return able
 
 
-def _with_whole_paths(settings: Settings) -> Settings:
+def with_whole_paths(settings: Settings) -> Settings:
     """A later run may start in another directory, and means the same files."""
     lists = tuple(os.path.abspath(path) for path in settings.crawl.blocklists)
     return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, blocklists=lists))

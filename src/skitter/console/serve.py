@@ -12,7 +12,7 @@ import signal
 from collections.abc import Sequence
 
 from skitter import __version__
-from skitter.console.crawl import GC_THRESHOLDS, admit_seeds, check
+from skitter.console.crawl import GC_THRESHOLDS, admit_seeds, check, with_whole_paths
 from skitter.console.display import Display
 from skitter.console.uploading import uploading
 from skitter.folder import CrawlFolder
@@ -34,7 +34,7 @@ async def run_serve(
     listen: str,
     tokens: Access,
 ) -> None:
-    settings = loaded.settings
+    settings = with_whole_paths(loaded.settings)
     check(settings)
     require_contact(settings, seeds)
     await probe_objects(settings)

@@ -44,12 +44,14 @@ def _serve(arguments: argparse.Namespace) -> int:
     from skitter.seeds import read_seeds
     from skitter.service.access import ENVIRONMENT, read_tokens
     from skitter.settings.load import load
+    from skitter.urls.keys import Keys
 
     folder = CrawlFolder.for_crawling(arguments.folder)
     crawl_file = folder.settings_file if folder.settings_file.is_file() else None
     loaded = load(crawl_file=crawl_file, config_file=arguments.config, environ=os.environ, flags={})
-    seeds = read_seeds(arguments.seeds, ())
-    display = choose_display(sys.stdout if arguments.json else sys.stderr, json=arguments.json)
+    seeds = read_seeds(arguments.seeds, (), Keys(loaded.settings.keys))
+    as_json = arguments.json or loaded.settings.log.json
+    display = choose_display(sys.stdout if arguments.json else sys.stderr, json=as_json)
     tokens = read_tokens(arguments.tokens, os.environ.get(ENVIRONMENT, ""))
     _run(run_serve(folder, loaded, seeds, display, arguments.listen, tokens))
     return 0
