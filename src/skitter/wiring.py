@@ -35,9 +35,10 @@ from skitter.model import HostPolicy
 from skitter.seeds import hosts_named
 from skitter.service.access import Access
 from skitter.service.brain import Brain
+from skitter.service.history import recording
 from skitter.service.serve import serving
 from skitter.settings import Settings
-from skitter.telemetry import Event, Telemetry
+from skitter.telemetry import Event, Metric, Telemetry
 from skitter.urls.keys import Keys
 from skitter.worker.loop import Loop
 from skitter.worker.pdf import PdfReader
@@ -184,9 +185,12 @@ async def serving_office(
         telemetry=office.telemetry,
         clock=office.clock,
         crew=crew,
+        measure=lambda: office.telemetry.gauge(Metric.IN_FLIGHT, crew.in_flight),
     )
-    async with serving(brain, listen, tokens) as where:
-        yield where, crew
+    async with contextlib.AsyncExitStack() as closing:
+        if not leashed:
+            await closing.enter_async_context(recording(brain))
+        yield await closing.enter_async_context(serving(brain, listen, tokens)), crew
 
 
 async def probe_objects(settings: Settings) -> None:

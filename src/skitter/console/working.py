@@ -25,6 +25,11 @@ def add_working(commands: Any, command: Command) -> None:
         "--tokens", type=Path, metavar="FILE", help="lines of a role (read, worker, operator) and a token"
     )
     serve.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML; see skitter settings")
+    serve.add_argument(
+        "--log-json",
+        action="store_true",
+        help="log to standard error too, in JSON lines, and nothing else there",
+    )
     worker = command(commands, "worker", "fetch pages for a crawl that is served elsewhere", _worker)
     worker.add_argument(
         "--join", required=True, metavar="URL", help="the server: http://HOST:PORT or unix:PATH"
@@ -43,12 +48,13 @@ def _serve(arguments: argparse.Namespace) -> int:
     from skitter.folder import CrawlFolder
     from skitter.seeds import read_seeds
     from skitter.service.access import ENVIRONMENT, read_tokens
-    from skitter.settings.load import load
+    from skitter.settings.load import Flag, load
     from skitter.urls.keys import Keys
 
     folder = CrawlFolder.for_crawling(arguments.folder)
     crawl_file = folder.settings_file if folder.settings_file.is_file() else None
-    loaded = load(crawl_file=crawl_file, config_file=arguments.config, environ=os.environ, flags={})
+    flags = {"log.json": Flag(True, "--log-json")} if arguments.log_json else {}
+    loaded = load(crawl_file=crawl_file, config_file=arguments.config, environ=os.environ, flags=flags)
     seeds = read_seeds(arguments.seeds, (), Keys(loaded.settings.keys))
     as_json = arguments.json or loaded.settings.log.json
     display = choose_display(sys.stdout if arguments.json else sys.stderr, json=as_json)
