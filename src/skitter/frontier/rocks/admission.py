@@ -73,6 +73,7 @@ class Admission:
         )
         turn.book.recent.put(found.key, _NEEDED if found.requisite else linkers)
         turn.book.seen.add(found.key)
+        turn.book.certain.add(found.key)
         ident, known_host = turn.look(found.host)
         refused = self._judge(turn, found, known_host)
         if refused is not None:

@@ -15,7 +15,7 @@ from typing import Self
 
 from skitter.frontier.base import HostStanding
 from skitter.frontier.blocklists import Blocklists
-from skitter.frontier.rocks.caches import Lru, RecentKeys
+from skitter.frontier.rocks.caches import CertainKeys, Lru, RecentKeys
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.near_index import NearIndex
 from skitter.frontier.rocks.rows import (
@@ -78,6 +78,7 @@ class Book:
         self._leases: Lru[int, dict[bytes, bytes]] = Lru(_CACHED_LEASES)
         self._anchors: Lru[str, bool] = Lru(_CACHED_ANCHORS)
         self.recent = RecentKeys(memory.recent_keys)
+        self.certain = CertainKeys(memory.certain_keys)
         # rows of URLs that are out, as they are stored: each is wanted again when it is settled
         self._held: Lru[bytes, bytes] = Lru(_HELD_ROWS)
         self._parsed: Lru[bytes, Rules] = Lru(_CACHED_RULES // 8)
@@ -124,6 +125,7 @@ class Book:
         self._leases.clear()
         self._anchors.clear()
         self.recent.clear()
+        self.certain.clear()
         self._held.clear()
         self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
         self.due_low = b""
@@ -288,6 +290,8 @@ class Turn:
         row = self.book.url(key)
         if row is None:
             self.book.seen.was_mistaken(key)
+        else:
+            self.book.certain.add(key)
         return row
 
     def small_host(self, ident: bytes, host: HostRow) -> dict[bytes, UrlRow] | None:

@@ -237,10 +237,12 @@ class Settling:
 
     def _admit(self, turn: Turn, ident: bytes, links: tuple[Discovered, ...]) -> tuple[int, int, int]:
         added = known = refused = 0
-        recent = turn.book.recent
+        recent, certain = turn.book.recent, turn.book.certain
         for link in links:
-            # nine of ten links of a page: 0.3 us here, 1.5 through admission
-            if link.via is Via.LINK and link.key.startswith(ident) and recent.get(link.key) is not None:
+            # nine of ten links of a page: 0.3 us here, 1.5 through admission, 5 with a read of the store
+            key = link.key
+            own = link.via is Via.LINK and key.startswith(ident)
+            if own and (recent.get(key) is not None or key in certain):
                 known += 1
                 continue
             kind = self._admission.admit(turn, link).kind
