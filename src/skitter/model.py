@@ -50,6 +50,7 @@ class Via(StrEnum):
     LINK = "link"
     REDIRECT = "redirect"
     REQUISITE = "requisite"
+    PROBE = "probe"
 
 
 class Refusal(StrEnum):
@@ -64,6 +65,7 @@ class Refusal(StrEnum):
     BUDGET = "budget"
     BLOCKED = "blocked"
     TYPE = "type"
+    TRAP = "trap"
 
 
 class FailureKind(StrEnum):

@@ -29,6 +29,8 @@ from skitter.frontier.rocks.rows import (
     decode_host,
     seconds,
 )
+from skitter.frontier.rocks.subjects import RELEASE
+from skitter.frontier.rocks.trap_views import trap_words
 from skitter.model import Discovered, Host, UrlState, Via
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
@@ -69,6 +71,8 @@ class Views:
         firsts += [book.earliest_start(host) for host in hosts if host is not None]
         abandoned = book.store.scan("meta", ABANDON, ABANDON + b"\xff" * 9)
         firsts += [book.tally.now for _ in itertools.islice(abandoned, 1)]
+        released = book.store.scan("meta", RELEASE, RELEASE + b"\xff" * 5)
+        firsts += [book.tally.now for _ in itertools.islice(released, 1)]
         return book.by_the_clock(min(firsts)) if firsts else None
 
     def stats(self) -> Stats:
@@ -170,7 +174,9 @@ class Views:
             host=host_of(row.url),
             known=True,
             state=state.name.lower(),
-            reason=_reason(row, state),
+            reason=trap_words(self._book, row.trap)
+            if row.trap and state is UrlState.REFUSED
+            else _reason(row, state),
             found=self._found_words(row),
             admitted="" if state is UrlState.REFUSED else self._admission.why(self._book, row),
             trail=tuple(self._trail(row)),
@@ -256,6 +262,8 @@ class Views:
                 return f"{led}, for a page that needs it" if row.requisite else led
             case Via.LINK:
                 return f"linked, {row.depth} links from a seed"
+            case Via.PROBE:
+                return "made up, to see what the host says of pages that it does not have"
             case Via.REQUISITE:
                 return f"needed by {next(self._trail(row), 'a page')}"
 

@@ -1,0 +1,243 @@
+"""Traps: what each page tells of its kind, and which URLs are not asked for because of it.
+
+`learn` runs in the turn that settles a page and may end with a verdict; `Gate` is asked by admission and by
+leasing, so that what was queued before a verdict is refused as well. Both cost nothing on a host that never
+repeated itself. Never fetches, and never refuses a seed or what a page needs to look as it does.
+"""
+
+from __future__ import annotations
+
+from skitter.frontier.rocks import parameters, verdicts
+from skitter.frontier.rocks.book import Turn
+from skitter.frontier.rocks.probe import ask_for_probe, learn_probe
+from skitter.frontier.rocks.rows import HostRow, UrlRow
+from skitter.frontier.rocks.sights import Likeness, as_seen_by, likeness
+from skitter.frontier.rocks.subjects import (
+    domain_key,
+    evidence,
+    evidence_of,
+    host_key,
+    subject_key,
+    write,
+)
+from skitter.model import Fetched, Via
+from skitter.schedule.budgets import allowance, is_spent
+from skitter.schedule.traps import (
+    Evidence,
+    Level,
+    Sight,
+    account,
+    add_mark,
+    credit,
+    is_contradicted,
+    is_enough,
+    is_to_be_checked,
+    room,
+)
+from skitter.settings import TrapSettings
+from skitter.urls.canonical import host_id, host_of
+from skitter.urls.scope import registrable_domain
+from skitter.urls.skeleton import skeleton
+
+# Pages in a row or not that a host repeated, after which its answer to a made-up path is worth a request.
+_WORTH_A_PROBE = 3
+# Of a host that repeats itself, at most so many URLs of one kind are leased at once until more is known of it.
+CAUTIOUS = 8
+# All that lies right under the root has nothing in common.
+_ROOT = "/*"
+
+Stopped = tuple[int, bytes, Evidence]
+"""A verdict's number, and the subject that it stopped."""
+
+
+class Traps:
+    def __init__(self, settings: TrapSettings) -> None:
+        self._settings = settings
+        self.enabled = settings.enabled
+
+    # -- what pages tell
+
+    def learn(self, turn: Turn, ident: bytes, host: HostRow, key: bytes, row: UrlRow, page: Fetched) -> None:
+        """A page was fetched for the first time."""
+        if row.via is Via.PROBE:
+            learn_probe(host, key, row, page)
+            return
+        host.pages += 1
+        found = likeness(turn, host, key, row, page)
+        if found.sight is Sight.NOVEL and not host.repeats and "?" not in row.url:
+            host.novel += 1
+        else:
+            self._account(turn, ident, host, key, row, page, found)
+        self._judge_domain(turn, host, row, page, found)
+
+    def learn_redirect(self, turn: Turn, ident: bytes, host: HostRow, key: bytes, row: UrlRow) -> None:
+        """A redirect led to what was known: nothing new for a request."""
+        found = Likeness(Sight.ELSEWHERE, b"", row.url)
+        seen = self._see(turn, ident, host, key, row, 0, found, Level.SKELETON)
+        self._judge(turn, ident, host, seen, row.url)
+
+    def _account(
+        self,
+        turn: Turn,
+        ident: bytes,
+        host: HostRow,
+        key: bytes,
+        row: UrlRow,
+        page: Fetched,
+        found: Likeness,
+    ) -> None:
+        before = parameters.neighbour(turn, ident, row.url)
+        fine = self._see(turn, ident, host, key, row, page.size, found, Level.SKELETON)
+        sight = fine[2]
+        if sight is Sight.NOVEL:
+            host.novel += 1
+            if host.repeats:
+                self._credit_parent(turn, ident, row)
+        else:
+            host.repeats += 1
+        self._judge(turn, ident, host, fine, row.url)
+        if not fine[1].exempt and not fine[1].trap:
+            family = self._see(turn, ident, host, key, row, page.size, found, Level.FAMILY)
+            self._judge(turn, ident, host, family, row.url)
+        parameters.compare(turn, ident, host, key, row, found, sight, before)
+        if host.repeats == _WORTH_A_PROBE and not host.probed and self._settings.probe:
+            ask_for_probe(turn, ident, host)
+        self._judge_host(turn, ident, host, row)
+
+    def _see(
+        self,
+        turn: Turn,
+        ident: bytes,
+        host: HostRow,
+        key: bytes,
+        row: UrlRow,
+        size: int,
+        found: Likeness,
+        level: Level,
+    ) -> tuple[bytes, Evidence, Sight]:
+        shape = skeleton(row.url)
+        name = shape.fine if level is Level.SKELETON else shape.coarse
+        subject = subject_key(ident, name if level is Level.SKELETON else "family " + name)
+        seen = evidence_of(turn.book, subject, name, level, shape.shape)
+        sight = as_seen_by(seen, found)
+        account(seen, sight, size=size, depth=row.depth, key=key)
+        if level is Level.FAMILY:
+            seen.scatter(subject_key(ident, shape.fine)[8:12], sight)
+        if found.mark:
+            add_mark(seen, found.mark)
+        write(turn, subject, seen)
+        return subject, seen, sight
+
+    def _credit_parent(self, turn: Turn, ident: bytes, row: UrlRow) -> None:
+        """What led to a novel page of another kind was worth its fetch, however it looks itself."""
+        above = turn.url(row.parent) if row.parent and row.parent[:8] == ident else None
+        if above is None:
+            return
+        shape, own = skeleton(above.url), skeleton(row.url)
+        for name in (shape.fine, "family " + shape.coarse):
+            subject = subject_key(ident, name)
+            seen = evidence(turn.book, subject)
+            if seen is None or seen.name in own or not (seen.points or seen.trap):
+                continue
+            credit(seen)
+            write(turn, subject, seen)
+            self._reconsider(turn, seen)
+
+    def _judge(
+        self, turn: Turn, ident: bytes, host: HostRow, judged: tuple[bytes, Evidence, Sight], url: str
+    ) -> None:
+        subject, seen, _ = judged
+        self._reconsider(turn, seen)
+        if seen.name == _ROOT or not is_enough(seen):
+            return
+        why = f"{seen.run} pages in a row brought nothing new; {seen.novel} of {seen.fetched} did before"
+        verdicts.fall(turn, subject, seen, host.host, url, why)
+
+    def _reconsider(self, turn: Turn, seen: Evidence) -> None:
+        if is_contradicted(seen):
+            verdicts.end(turn, seen.trap, verdicts.CONTRADICTED)
+
+    def _judge_host(self, turn: Turn, ident: bytes, host: HostRow, row: UrlRow) -> None:
+        if host.stopped or (host.policy is not None and host.policy.budget is not None):
+            return
+        start = self._settings.host_start
+        if not is_spent(start, host.pages, host.novel):
+            return
+        subject = host_key(ident)
+        seen = evidence_of(turn.book, subject, "all of the host", Level.HOST)
+        if seen.exempt:
+            return
+        seen.fetched, seen.novel, seen.received = host.pages, host.novel, host.received
+        earned = allowance(start, host.novel)
+        why = f"{host.pages} pages, {host.novel} of them new, had a budget of {earned}"
+        verdicts.fall(turn, subject, seen, host.host, row.url, why)
+
+    def _judge_domain(self, turn: Turn, host: HostRow, row: UrlRow, page: Fetched, found: Likeness) -> None:
+        """The first page of a host that is not its domain's own tells of the domain."""
+        if host.pages != 1:
+            return
+        authority = host.host.partition("//")[2]
+        domain = registrable_domain(authority)
+        if authority in (domain, "www." + domain):
+            return
+        subject = domain_key(domain)
+        seen = evidence_of(turn.book, subject, "*." + domain, Level.DOMAIN)
+        sight = as_seen_by(seen, found)
+        account(seen, sight, size=page.size, depth=row.depth)
+        add_mark(seen, found.mark)
+        write(turn, subject, seen)
+        self._reconsider(turn, seen)
+        spent = is_spent(self._settings.domain_start, seen.fetched, seen.novel)
+        if is_enough(seen) or (spent and not seen.trap and not seen.exempt):
+            why = f"{seen.fetched} hosts, {seen.novel} of them with a first page that was new"
+            verdicts.fall(turn, subject, seen, host.host, row.url, why)
+
+    # -- what is not asked for
+
+    def stopped(self, turn: Turn, key: bytes, url: str, host: HostRow | None) -> Stopped | None:
+        """The verdict in force that concerns this URL, if there is one."""
+        if not self.enabled:
+            return None
+        if host is not None and host.traps:
+            found = self._stopped_on(turn, host_id(host.host), host, key, url)
+            if found is not None:
+                return found
+        if turn.tally.domains and (host is None or not host.pages):
+            authority = host_of(url).partition("//")[2]
+            return _in_force(turn, domain_key(registrable_domain(authority)))
+        return None
+
+    def _stopped_on(self, turn: Turn, ident: bytes, host: HostRow, key: bytes, url: str) -> Stopped | None:
+        if host.stopped:
+            return _in_force(turn, host_key(ident))
+        shape = skeleton(url)
+        own = evidence(turn.book, subject_key(ident, shape.fine))
+        if own is not None and own.trap:
+            return _in_force(turn, subject_key(ident, shape.fine))
+        if own is None or not own.exempt:
+            found = _in_force(turn, subject_key(ident, "family " + shape.coarse))
+            if found is not None:
+                return found
+        return parameters.stopped(turn, ident, host, key, url) if host.learned and "?" in url else None
+
+    def room(self, turn: Turn, ident: bytes, url: str) -> tuple[str, int]:
+        """The kind of a URL, and how many of it may be leased at once."""
+        name = skeleton(url).fine
+        seen = evidence(turn.book, subject_key(ident, name))
+        return name, CAUTIOUS if seen is None or not seen.points or seen.exempt else room(seen)
+
+
+def _in_force(turn: Turn, subject: bytes) -> Stopped | None:
+    seen = evidence(turn.book, subject)
+    return None if seen is None or not seen.trap else (seen.trap, subject, seen)
+
+
+def is_let_through(turn: Turn, row: UrlRow, by: Stopped) -> bool:
+    """Of many that are refused a few are not, to see whether the verdict still holds."""
+    number, subject, seen = by
+    if not is_to_be_checked(seen):
+        return False
+    seen.passed += 1
+    write(turn, subject, seen)
+    row.trap = number
+    return True
