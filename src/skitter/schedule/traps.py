@@ -62,6 +62,8 @@ _MARKS_KEPT = 8
 class Level(StrEnum):
     SKELETON = "skeleton"
     FAMILY = "family"
+    UNSEEN = "unseen"
+    SECTION = "section"
     HOST = "host"
     DOMAIN = "domain"
     PARAMETER = "parameter"
@@ -81,6 +83,11 @@ class TrapKind(StrEnum):
     PARAMETER = "parameter"
     SUBDOMAINS = "subdomains"
     BUDGET = "budget"
+    ENDLESS = "endless"
+
+
+# A verdict on many kinds of pages at once takes that much more.
+_SCATTERED_LEVELS = {Level.FAMILY: 2, Level.UNSEEN: 4}
 
 
 class Evidence(msgspec.Struct, array_like=True):
@@ -88,7 +95,8 @@ class Evidence(msgspec.Struct, array_like=True):
     a row brought nothing new, worth `points`. `marks` are of the last different texts, `last` the keys of the
     last pages. `trap` is the verdict in force; `late` counts novel pages since it fell, `refused` what it refused
     and `passed` what it let through as samples. `exempt` by the operator. `scattered` are marks of a family's
-    skeletons. Of a parameter, `run` and `novel` weigh pairs of pages that differ in it alone: alike, or not."""
+    skeletons. Of a section, `grown` pages had further ones below them, `brought` in all, and `again` of their
+    links, beyond the `least` that every page has, led to what was known. Of a parameter, `run` and `novel` weigh pairs of pages that differ in it alone: alike, or not."""
 
     name: str
     level: Level
@@ -109,12 +117,16 @@ class Evidence(msgspec.Struct, array_like=True):
     exempt: bool = False
     passed: int = 0
     scattered: bytes = b""
+    grown: int = 0
+    brought: int = 0
+    again: int = 0
+    least: int = -1
 
     def scatter(self, mark: bytes, sight: Sight) -> None:
         """Of a family: which skeletons took part in the run."""
         if sight is Sight.NOVEL:
             self.scattered = b""
-        elif len(self.scattered) < _MARK * _SCATTERED and not _has(self.scattered, mark):
+        elif len(self.scattered) < _MARK * _SCATTERED and not has_mark(self.scattered, mark):
             self.scattered += mark
 
 
@@ -143,15 +155,14 @@ def is_enough(seen: Evidence) -> bool:
     """Whether this subject is to be stopped now."""
     if seen.trap or seen.exempt:
         return False
-    if seen.level is Level.FAMILY and len(seen.scattered) < _MARK * _SCATTERED:
+    if seen.level in _SCATTERED_LEVELS and len(seen.scattered) < _MARK * _SCATTERED:
         return False
     return seen.points >= needed(seen) and seen.run >= unusual_run(seen)
 
 
 def needed(seen: Evidence) -> int:
     enough = ENOUGH_OF_SHAPE if seen.shaped else ENOUGH
-    # a verdict on many kinds of pages at once takes more
-    return int(enough * (2 if seen.level is Level.FAMILY else 1) * _PATIENCE**seen.pardons)
+    return int(enough * _SCATTERED_LEVELS.get(seen.level, 1) * _PATIENCE**seen.pardons)
 
 
 def unusual_run(seen: Evidence) -> float:
@@ -181,17 +192,43 @@ def room(seen: Evidence) -> int:
 # -- marks
 
 
-def is_marked(seen: Evidence, mark: bytes) -> bool:
-    return bool(mark) and _has(seen.marks, mark)
-
-
-def _has(marks: bytes, mark: bytes) -> bool:
+def has_mark(marks: bytes, mark: bytes) -> bool:
     return any(marks[at : at + _MARK] == mark for at in range(0, len(marks), _MARK))
 
 
-def add_mark(seen: Evidence, mark: bytes) -> None:
-    if not is_marked(seen, mark):
-        seen.marks = (mark + seen.marks)[: _MARK * _MARKS_KEPT]
+def with_mark(marks: bytes, mark: bytes) -> bytes:
+    """The last few different ones, the latest first."""
+    return marks if has_mark(marks, mark) else (mark + marks)[: _MARK * _MARKS_KEPT]
+
+
+# -- growth
+
+# Pages of a section that are looked at before it can be called endless; one page in four is.
+ONE_IN = 4
+_LOOKED_AT = 48
+_NEARLY_ALL = 0.95
+_HARDLY_EVER = 0.05
+_BROOD = 2
+
+
+def account_growth(seen: Evidence, brought: int, known: int) -> None:
+    """A novel page of a section brought new URLs of the same section, and had links to `known` ones."""
+    seen.fetched += 1
+    seen.grown += brought >= _BROOD
+    seen.brought += brought
+    least = known if seen.least < 0 else min(seen.least, known)
+    # what every page links (doors, navigation) says nothing: only links beyond that are seen again
+    seen.again += known - least + (seen.least - least) * (seen.fetched - 1) if seen.least >= 0 else 0
+    seen.least = least
+    seen.late += bool(seen.trap) and not brought
+
+
+def is_endless(seen: Evidence) -> bool:
+    """Whether a section grows as none with an end does: nearly every page leads to new ones, and hardly a link to a
+    page that another one linked. Of a site with N pages about every (N / pages)th link would."""
+    if seen.trap or seen.exempt or seen.fetched < _LOOKED_AT * _PATIENCE**seen.pardons:
+        return False
+    return seen.grown >= _NEARLY_ALL * seen.fetched and seen.again <= _HARDLY_EVER * seen.brought
 
 
 # -- parameters

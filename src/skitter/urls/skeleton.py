@@ -65,16 +65,17 @@ def skeleton(url: str) -> Skeleton:
             shape |= CALENDAR
         if "{token}" in path and "{token}" in path[: path.rindex("/")]:
             shape |= SESSION
-    segments = path.split("/")[1:]
+    segments = path.rstrip("/").split("/")[1:]
+    folder, _, last = path.rpartition("/")
+    coarse = f"/{segments[0]}/**" if len(segments) >= _DEEP else folder + "/*"
     if len(segments) > _DEEP:
         shape |= DEEP
-    if len(segments) > 3 and len(segments) - len(set(segments)) >= 2:
+    if len(segments) > 2 and (again := len(segments) - len(set(segments))):
         shape |= REPEATING
-        path = _folded(segments)
-    folder, _, last = path.rpartition("/")
-    if len(last) >= _LONG_SLUG and "{" not in last:
+        if again > 1:
+            path, coarse = _folded(segments), "/+"
+    elif len(last) >= _LONG_SLUG and "{" not in last:
         path = folder + "/{slug}"
-    coarse = f"/{segments[0]}/**" if len(segments) >= _DEEP else folder + "/*"
     if not query:
         return Skeleton(path[:_LONGEST], coarse[:_LONGEST], shape)
     names, more = _names(query)
@@ -89,9 +90,8 @@ def _without_values(path: str) -> str:
 
 
 def _folded(segments: list[str]) -> str:
-    """Each segment once: what repeats is one skeleton however often it does."""
-    once = list(dict.fromkeys(segments))
-    return "/" + "/".join(once) + "/+"
+    """Each segment once, in no order: what repeats is one skeleton however often it does."""
+    return "/" + "/".join(sorted(set(segments))) + "/+"
 
 
 def _names(query: str) -> tuple[str, int]:
@@ -105,6 +105,15 @@ def _names(query: str) -> tuple[str, int]:
     if _SESSION.search(names) or _TOKEN.search(query):
         shape |= SESSION
     return names, shape
+
+
+def section(url: str) -> str:
+    """The URL up to and with its first folder, or with its `?`: where one piece of a site lies."""
+    start = url.index("/", 8) + 1
+    slash, question = url.find("/", start), url.find("?", start)
+    if slash < 0 or 0 <= question < slash:
+        slash = question
+    return url[: slash + 1] if slash >= 0 else url
 
 
 # -- parameters

@@ -132,7 +132,7 @@ class Leasing:
     ) -> list[tuple[Task, bytes]]:
         """The tier whose turn it is goes first; the rest of the lease is filled by urgency."""
         chosen: list[tuple[Task, bytes]] = []
-        if self._traps.enabled:
+        if self._traps.enabled and lease.parallel == 1:
             # a host has to show what its pages are worth before many are asked for at once
             most = min(most, max(CAUTIOUS, 2 * host.novel))
         rows = turn.small_host(ident, host)

@@ -18,13 +18,13 @@ from skitter.frontier.rocks.subjects import (
     claimant,
     evidence,
     evidence_of,
+    key_for,
     parameter_key,
     subject_key,
     write,
 )
 from skitter.model import UrlState
 from skitter.schedule.traps import Evidence, Level, Sight, count_pair, is_idle
-from skitter.urls.canonical import key_of
 from skitter.urls.skeleton import only_difference, skeleton, without
 
 _KEY = 16
@@ -88,13 +88,13 @@ def _learn(turn: Turn, ident: bytes, host: HostRow, subject: bytes, seen: Eviden
         row = decode_url(raw)
         if row.state == UrlState.COMPLETED:
             stripped = without(row.url, host.learned)
-            if stripped != row.url and claimant(turn, (meant := key_of(stripped))) is None:
+            if stripped != row.url and claimant(turn, (meant := key_for(turn.book, stripped))) is None:
                 claim(turn, meant, key)
 
 
 def _is_sample(turn: Turn, host: HostRow, key: bytes, url: str) -> bool:
     stripped = without(url, host.learned)
-    return stripped != url and claimant(turn, key_of(stripped)) not in (None, key)
+    return stripped != url and claimant(turn, key_for(turn.book, stripped)) not in (None, key)
 
 
 def stopped(
@@ -104,7 +104,7 @@ def stopped(
     stripped = without(url, host.learned)
     if stripped == url:
         return None
-    meant = key_of(stripped)
+    meant = key_for(turn.book, stripped)
     first = claimant(turn, meant)
     if first is None and turn.url(meant) is None:
         claim(turn, meant, key)

@@ -11,9 +11,9 @@ from hashlib import blake2b
 
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import HostRow, UrlRow
+from skitter.frontier.rocks.subjects import key_for
 from skitter.model import Fetched, UrlState, Via
 from skitter.schedule.priority import SEED_PRIORITY
-from skitter.urls.canonical import key_of
 
 _MARK = 4
 
@@ -26,7 +26,7 @@ def probe_url(host: str) -> str:
 def ask_for_probe(turn: Turn, ident: bytes, host: HostRow) -> None:
     host.probed = True
     url = probe_url(host.host)
-    key = key_of(url)
+    key = key_for(turn.book, url)
     if turn.url(key) is not None:
         return
     row = UrlRow(url=url, state=UrlState.QUEUED, priority=SEED_PRIORITY, depth=0, via=Via.PROBE)

@@ -81,7 +81,7 @@ class HostRow(msgspec.Struct, array_like=True):
     robots.txt could not be asked for; it holds until `robots_until`, and no longer than the process, whose next
     one may allow more. Of its `pages` some were `novel` and some `repeats`; `traps` verdicts are in force on it,
     `stopped` is the one on all of it, `learned` are parameters that change nothing; `soft` marks what it
-    says of pages that it does not have."""
+    says of pages that it does not have, `marks` its last different texts."""
 
     host: str
     queued: list[int] = msgspec.field(default_factory=lambda: [0, 0, 0, 0])
@@ -130,6 +130,7 @@ class HostRow(msgspec.Struct, array_like=True):
     learned: list[str] = msgspec.field(default_factory=list)
     probed: bool = False
     soft: bytes = b""
+    marks: bytes = b""
 
     def is_out_of_reach(self) -> bool:
         return bool(self.given_up) or (self.policy is not None and self.policy.blocked)

@@ -193,8 +193,10 @@ class Settling:
         turn.put_url(outcome.key, row)
         turn.count(UrlState(row.state), 1)
         added, known, refused = self._admit(turn, outcome.key[:8], links)
+        if is_first and self._traps.wants_growth(host) and isinstance(result, Fetched) and links:
+            self._traps.learn_growth(turn, host, row, links, added + refused, known)
         if known and is_first and isinstance(result, Redirected) and self._traps.enabled:
-            self._traps.learn_redirect(turn, outcome.key[:8], host, outcome.key, row)
+            self._traps.learn_redirect(turn, host, outcome.key, row)
         near = row.distance if row.near_of and isinstance(result, Fetched) else None
         return Settlement(settled, UrlState(row.state), added, known, refused, near=near)
 
@@ -241,7 +243,7 @@ class Settling:
         remember(turn, outcome.key, row, result.simhash)
         self._complete(turn, host, row, outcome)
         if is_first and 200 <= result.status < 300 and not row.requisite and self._traps.enabled:
-            self._traps.learn(turn, outcome.key[:8], host, outcome.key, row, result)
+            self._traps.learn(turn, host, outcome.key, row, result)
 
     def _complete(self, turn: Turn, host: HostRow, row: UrlRow, outcome: Outcome) -> None:
         row.state = UrlState.GONE if row.status in _GONE else UrlState.COMPLETED

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import HostRow, UrlRow, decode_copy
 from skitter.model import Fetched
-from skitter.schedule.traps import Evidence, Sight, is_marked
+from skitter.schedule.traps import Evidence, Sight, has_mark
 from skitter.urls.canonical import host_of
 
 _NO_LETTERS = re.compile(r"[\W\d_]+")
@@ -55,9 +55,9 @@ def _sight(host: HostRow, row: UrlRow, page: Fetched, mark: bytes) -> Sight:
     return Sight.BARE if row.simhash is None and page.digest else Sight.NOVEL
 
 
-def as_seen_by(seen: Evidence, found: Likeness) -> Sight:
-    """Alike only to what this subject, or its host, has had before."""
-    if found.original or is_marked(seen, found.mark):
+def as_seen_by(seen: Evidence, found: Likeness, known: bytes = b"") -> Sight:
+    """Alike only to what this subject has had before, or its host: `known` are marks of that."""
+    if found.original or has_mark(seen.marks, found.mark) or has_mark(known, found.mark):
         return found.sight
     return Sight.SOFT_404 if found.sight is Sight.SOFT_404 else Sight.NOVEL
 

@@ -17,7 +17,9 @@ import msgspec
 
 from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.rows import encode
+from skitter.model import UrlKey
 from skitter.schedule.traps import Evidence, Level, TrapKind
+from skitter.urls.canonical import key_of
 
 VERDICT, REFUSED, CLAIM = b"\0", b"\1", b"\2"
 # meta: verdicts that are over, whose URLs have yet to go back
@@ -50,6 +52,10 @@ _decode_trap = msgspec.msgpack.Decoder(TrapRow).decode
 
 def subject_key(ident: bytes, name: str) -> bytes:
     return ident + blake2b(name.encode(), digest_size=8).digest()
+
+
+def unseen_key(ident: bytes) -> bytes:
+    return ident + b"\xff" * 7 + b"\0"
 
 
 def host_key(ident: bytes) -> bytes:
@@ -96,6 +102,10 @@ def write_trap(turn: Turn, number: int, row: TrapRow) -> None:
 def refused_by(number: int) -> bytes:
     """Where the URLs that a verdict refused begin."""
     return REFUSED + number.to_bytes(_ID, "big")
+
+
+def key_for(book: Book, url: str) -> UrlKey:
+    return key_of(url)
 
 
 def claimant(turn: Turn, stripped: bytes) -> bytes | None:

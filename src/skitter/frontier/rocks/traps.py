@@ -7,6 +7,9 @@ repeated itself. Never fetches, and never refuses a seed or what a page needs to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from skitter.frontier.rocks import parameters, verdicts
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.probe import ask_for_probe, learn_probe
@@ -18,26 +21,30 @@ from skitter.frontier.rocks.subjects import (
     evidence_of,
     host_key,
     subject_key,
+    unseen_key,
     write,
 )
-from skitter.model import Fetched, Via
+from skitter.model import Discovered, Fetched, Via
 from skitter.schedule.budgets import allowance, is_spent
 from skitter.schedule.traps import (
+    ONE_IN,
     Evidence,
     Level,
     Sight,
     account,
-    add_mark,
+    account_growth,
     credit,
     is_contradicted,
+    is_endless,
     is_enough,
     is_to_be_checked,
     room,
+    with_mark,
 )
 from skitter.settings import TrapSettings
 from skitter.urls.canonical import host_id, host_of
 from skitter.urls.scope import registrable_domain
-from skitter.urls.skeleton import skeleton
+from skitter.urls.skeleton import Skeleton, section, skeleton
 
 # Pages in a row or not that a host repeated, after which its answer to a made-up path is worth a request.
 _WORTH_A_PROBE = 3
@@ -45,9 +52,20 @@ _WORTH_A_PROBE = 3
 CAUTIOUS = 8
 # All that lies right under the root has nothing in common.
 _ROOT = "/*"
+# A host with fewer pages is small, whatever it leads to.
+_GROWN_UP = 32
 
 Stopped = tuple[int, bytes, Evidence]
 """A verdict's number, and the subject that it stopped."""
+
+
+class _Page(NamedTuple):
+    """A page that was settled, as far as traps go."""
+
+    key: bytes
+    row: UrlRow
+    size: int
+    found: Likeness
 
 
 class Traps:
@@ -57,7 +75,7 @@ class Traps:
 
     # -- what pages tell
 
-    def learn(self, turn: Turn, ident: bytes, host: HostRow, key: bytes, row: UrlRow, page: Fetched) -> None:
+    def learn(self, turn: Turn, host: HostRow, key: bytes, row: UrlRow, page: Fetched) -> None:
         """A page was fetched for the first time."""
         if row.via is Via.PROBE:
             learn_probe(host, key, row, page)
@@ -67,73 +85,78 @@ class Traps:
         if found.sight is Sight.NOVEL and not host.repeats and "?" not in row.url:
             host.novel += 1
         else:
-            self._account(turn, ident, host, key, row, page, found)
+            self._account(turn, host_id(host.host), host, _Page(key, row, page.size, found))
         self._judge_domain(turn, host, row, page, found)
 
-    def learn_redirect(self, turn: Turn, ident: bytes, host: HostRow, key: bytes, row: UrlRow) -> None:
+    def learn_redirect(self, turn: Turn, host: HostRow, key: bytes, row: UrlRow) -> None:
         """A redirect led to what was known: nothing new for a request."""
-        found = Likeness(Sight.ELSEWHERE, b"", row.url)
-        seen = self._see(turn, ident, host, key, row, 0, found, Level.SKELETON)
-        self._judge(turn, ident, host, seen, row.url)
+        page = _Page(key, row, 0, Likeness(Sight.ELSEWHERE, b"", row.url))
+        seen = self._see(turn, host_id(host.host), host, page, Level.SKELETON)
+        self._judge(turn, host, seen, row.url)
 
-    def _account(
-        self,
-        turn: Turn,
-        ident: bytes,
-        host: HostRow,
-        key: bytes,
-        row: UrlRow,
-        page: Fetched,
-        found: Likeness,
-    ) -> None:
-        before = parameters.neighbour(turn, ident, row.url)
-        fine = self._see(turn, ident, host, key, row, page.size, found, Level.SKELETON)
-        sight = fine[2]
+    def _account(self, turn: Turn, ident: bytes, host: HostRow, page: _Page) -> None:
+        url, found = page.row.url, page.found
+        before = parameters.neighbour(turn, ident, url)
+        is_unseen = _is_unseen(turn, ident, url)
+        fine = self._see(turn, ident, host, page, Level.SKELETON)
+        _, seen, sight = fine
+        self._judge(turn, host, fine, url)
+        if not seen.exempt and not seen.trap:
+            self._judge(turn, host, self._see(turn, ident, host, page, Level.FAMILY), url)
+            if is_unseen:
+                self._judge(turn, host, self._see(turn, ident, host, page, Level.UNSEEN), url)
+        if found.mark:
+            host.marks = with_mark(host.marks, found.mark)
+        parameters.compare(turn, ident, host, page.key, page.row, found, sight, before)
         if sight is Sight.NOVEL:
             host.novel += 1
-            if host.repeats:
-                self._credit_parent(turn, ident, row)
+            self._credit_parent(turn, ident, page)
         else:
             host.repeats += 1
-        self._judge(turn, ident, host, fine, row.url)
-        if not fine[1].exempt and not fine[1].trap:
-            family = self._see(turn, ident, host, key, row, page.size, found, Level.FAMILY)
-            self._judge(turn, ident, host, family, row.url)
-        parameters.compare(turn, ident, host, key, row, found, sight, before)
         if host.repeats == _WORTH_A_PROBE and not host.probed and self._settings.probe:
             ask_for_probe(turn, ident, host)
-        self._judge_host(turn, ident, host, row)
+        self._judge_host(turn, ident, host, page.row)
 
     def _see(
-        self,
-        turn: Turn,
-        ident: bytes,
-        host: HostRow,
-        key: bytes,
-        row: UrlRow,
-        size: int,
-        found: Likeness,
-        level: Level,
+        self, turn: Turn, ident: bytes, host: HostRow, page: _Page, level: Level
     ) -> tuple[bytes, Evidence, Sight]:
-        shape = skeleton(row.url)
-        name = shape.fine if level is Level.SKELETON else shape.coarse
-        subject = subject_key(ident, name if level is Level.SKELETON else "family " + name)
+        shape = skeleton(page.row.url)
+        name, subject = _subject(ident, shape, level)
         seen = evidence_of(turn.book, subject, name, level, shape.shape)
-        sight = as_seen_by(seen, found)
-        account(seen, sight, size=size, depth=row.depth, key=key)
-        if level is Level.FAMILY:
+        sight = as_seen_by(seen, page.found, host.marks)
+        account(seen, sight, size=page.size, depth=page.row.depth, key=page.key)
+        if level is not Level.SKELETON:
             seen.scatter(subject_key(ident, shape.fine)[8:12], sight)
-        if found.mark:
-            add_mark(seen, found.mark)
+        if page.found.mark:
+            seen.marks = with_mark(seen.marks, page.found.mark)
         write(turn, subject, seen)
         return subject, seen, sight
 
-    def _credit_parent(self, turn: Turn, ident: bytes, row: UrlRow) -> None:
+    def wants_growth(self, host: HostRow) -> bool:
+        return self.enabled and host.pages >= _GROWN_UP and host.pages % ONE_IN == 0
+
+    def learn_growth(
+        self, turn: Turn, host: HostRow, row: UrlRow, links: Sequence[Discovered], brought: int, known: int
+    ) -> None:
+        """One page in four of a larger host: whether its section leads to ever more of the same."""
+        name = section(row.url)
+        outside = sum(not link.url.startswith(name) for link in links)
+        subject = subject_key(host_id(host.host), "section " + name)
+        seen = evidence_of(turn.book, subject, name[len(host.host) :] + "**", Level.SECTION)
+        account_growth(seen, max(0, brought - outside), known)
+        write(turn, subject, seen)
+        self._reconsider(turn, seen)
+        if is_endless(seen):
+            why = f"{seen.grown} of {seen.fetched} pages looked at led to {seen.brought} more, {seen.again} of them twice"
+            verdicts.fall(turn, subject, seen, host.host, row.url, why)
+
+    def _credit_parent(self, turn: Turn, ident: bytes, page: _Page) -> None:
         """What led to a novel page of another kind was worth its fetch, however it looks itself."""
-        above = turn.url(row.parent) if row.parent and row.parent[:8] == ident else None
+        parent = page.row.parent
+        above = turn.url(parent) if parent and parent[:8] == page.key[:8] else None
         if above is None:
             return
-        shape, own = skeleton(above.url), skeleton(row.url)
+        shape, own = skeleton(above.url), skeleton(page.row.url)
         for name in (shape.fine, "family " + shape.coarse):
             subject = subject_key(ident, name)
             seen = evidence(turn.book, subject)
@@ -143,9 +166,7 @@ class Traps:
             write(turn, subject, seen)
             self._reconsider(turn, seen)
 
-    def _judge(
-        self, turn: Turn, ident: bytes, host: HostRow, judged: tuple[bytes, Evidence, Sight], url: str
-    ) -> None:
+    def _judge(self, turn: Turn, host: HostRow, judged: tuple[bytes, Evidence, Sight], url: str) -> None:
         subject, seen, _ = judged
         self._reconsider(turn, seen)
         if seen.name == _ROOT or not is_enough(seen):
@@ -184,7 +205,7 @@ class Traps:
         seen = evidence_of(turn.book, subject, "*." + domain, Level.DOMAIN)
         sight = as_seen_by(seen, found)
         account(seen, sight, size=page.size, depth=row.depth)
-        add_mark(seen, found.mark)
+        seen.marks = with_mark(seen.marks, found.mark)
         write(turn, subject, seen)
         self._reconsider(turn, seen)
         spent = is_spent(self._settings.domain_start, seen.fetched, seen.novel)
@@ -215,16 +236,44 @@ class Traps:
         if own is not None and own.trap:
             return _in_force(turn, subject_key(ident, shape.fine))
         if own is None or not own.exempt:
-            found = _in_force(turn, subject_key(ident, "family " + shape.coarse))
+            found = self._stopped_by_kin(turn, ident, shape, url, is_unseen=own is None)
             if found is not None:
                 return found
         return parameters.stopped(turn, ident, host, key, url) if host.learned and "?" in url else None
 
+    def _stopped_by_kin(
+        self, turn: Turn, ident: bytes, shape: Skeleton, url: str, *, is_unseen: bool
+    ) -> Stopped | None:
+        """By a verdict on many kinds of pages, of which this one is of."""
+        family = subject_key(ident, "family " + shape.coarse)
+        found = _in_force(turn, family) or _in_force(turn, subject_key(ident, "section " + section(url)))
+        if found is None and is_unseen and evidence(turn.book, family) is None:
+            found = _in_force(turn, unseen_key(ident))
+        return found
+
     def room(self, turn: Turn, ident: bytes, url: str) -> tuple[str, int]:
         """The kind of a URL, and how many of it may be leased at once."""
-        name = skeleton(url).fine
-        seen = evidence(turn.book, subject_key(ident, name))
-        return name, CAUTIOUS if seen is None or not seen.points or seen.exempt else room(seen)
+        shape = skeleton(url)
+        for name in (shape.fine, "family " + shape.coarse):
+            seen = evidence(turn.book, subject_key(ident, name))
+            if seen is not None:
+                return name, room(seen) if seen.points and not seen.exempt else CAUTIOUS
+        return "unseen", CAUTIOUS
+
+
+def _subject(ident: bytes, shape: Skeleton, level: Level) -> tuple[str, bytes]:
+    match level:
+        case Level.SKELETON:
+            return shape.fine, subject_key(ident, shape.fine)
+        case Level.FAMILY:
+            return shape.coarse, subject_key(ident, "family " + shape.coarse)
+    return "kinds of pages never seen before", unseen_key(ident)
+
+
+def _is_unseen(turn: Turn, ident: bytes, url: str) -> bool:
+    shape = skeleton(url)
+    names = (shape.fine, "family " + shape.coarse)
+    return all(evidence(turn.book, subject_key(ident, name)) is None for name in names)
 
 
 def _in_force(turn: Turn, subject: bytes) -> Stopped | None:

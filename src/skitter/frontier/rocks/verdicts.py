@@ -37,6 +37,7 @@ _KINDS = (
 )
 _OF_LEVEL = {
     Level.HOST: TrapKind.BUDGET,
+    Level.SECTION: TrapKind.ENDLESS,
     Level.DOMAIN: TrapKind.SUBDOMAINS,
     Level.PARAMETER: TrapKind.PARAMETER,
 }
