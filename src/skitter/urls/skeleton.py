@@ -32,7 +32,7 @@ _SESSION = re.compile(
     r"\b(?:s?sid|sess(?:ion)?\w*|token|nonce|visit\w*|cid|uid|ts|timestamp|rand\w*|_)\b", re.I
 )
 _LONG_SLUG = 16
-_DEEP = 4
+_TREE, _DEEP = 3, 4
 _LONGEST = 160
 
 
@@ -67,7 +67,7 @@ def skeleton(url: str) -> Skeleton:
             shape |= SESSION
     segments = path.rstrip("/").split("/")[1:]
     folder, _, last = path.rpartition("/")
-    coarse = f"/{segments[0]}/**" if len(segments) >= _DEEP else folder + "/*"
+    coarse = f"/{segments[0]}/**" if len(segments) >= _TREE else folder + "/*"
     if len(segments) > _DEEP:
         shape |= DEEP
     if len(segments) > 2 and (again := len(segments) - len(set(segments))):

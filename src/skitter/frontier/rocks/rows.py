@@ -81,7 +81,8 @@ class HostRow(msgspec.Struct, array_like=True):
     robots.txt could not be asked for; it holds until `robots_until`, and no longer than the process, whose next
     one may allow more. Of its `pages` some were `novel` and some `repeats`; `traps` verdicts are in force on it,
     `stopped` is the one on all of it, `learned` are parameters that change nothing; `soft` marks what it
-    says of pages that it does not have, `marks` its last different texts."""
+    says of pages that it does not have, `marks` its last different texts
+    and `texts` their titles and fingerprints."""
 
     host: str
     queued: list[int] = msgspec.field(default_factory=lambda: [0, 0, 0, 0])
@@ -131,6 +132,7 @@ class HostRow(msgspec.Struct, array_like=True):
     probed: bool = False
     soft: bytes = b""
     marks: bytes = b""
+    texts: bytes = b""
 
     def is_out_of_reach(self) -> bool:
         return bool(self.given_up) or (self.policy is not None and self.policy.blocked)

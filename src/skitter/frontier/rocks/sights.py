@@ -8,58 +8,79 @@ subject has shown pages of that likeness before. Never writes.
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
+import zlib
 from typing import NamedTuple
 
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import HostRow, UrlRow, decode_copy
 from skitter.model import Fetched
-from skitter.schedule.traps import Evidence, Sight, has_mark
+from skitter.schedule.near import distance
+from skitter.schedule.traps import KIN, Evidence, Sight, has_mark
 from skitter.urls.canonical import host_of
 
 _NO_LETTERS = re.compile(r"[\W\d_]+")
 _MARK = 4
 _ABOUT = 64
+_TEXT = 8
+_TITLED = _TEXT + _MARK
+_TEXTS_KEPT = 8
 
 
 class Likeness(NamedTuple):
     """`sight` is what the page is where it resembles one of the same subject; `mark` stands for all pages that
-    resemble each other; `original` is the URL of the one it resembles, if that is on the same host."""
+    resemble each other; `is_here` when what it resembles is known to be on the same host, as `original`."""
 
     sight: Sight
     mark: bytes
+    is_here: bool = False
     original: str = ""
 
 
 def likeness(turn: Turn, host: HostRow, key: bytes, row: UrlRow, page: Fetched) -> Likeness:
-    original = ""
+    """1 us for a page that is like no other, 10 for one that is."""
+    title = _title_mark(page)
     if row.simhash is None:
-        mark = page.digest[:_MARK] if _is_copy(page) else _title_mark(page)
-    else:
-        mark = (row.near_of or key)[-_MARK:]
-    if row.near_of and row.near_of[:8] == key[:8]:
-        above = turn.url(row.near_of)
-        original = above.url if above is not None else ""
-    elif _is_copy(page):
-        original = _first_copy(turn, page, row.url)
-    return Likeness(_sight(host, row, page, mark), mark, original)
-
-
-def _sight(host: HostRow, row: UrlRow, page: Fetched, mark: bytes) -> Sight:
-    if host.soft and mark == host.soft:
-        return Sight.SOFT_404
-    if _is_copy(page):
-        return Sight.COPY
+        return _of_few_words(turn, host, row, page, title)
+    mark = (row.near_of or key)[-_MARK:]
+    if host.soft == mark:
+        return Likeness(Sight.SOFT_404, mark, is_here=True)
     if row.near_of:
-        return Sight.NEAR if row.distance else Sight.SAME
-    return Sight.BARE if row.simhash is None and page.digest else Sight.NOVEL
+        return _near(turn, key, row, page, mark)
+    is_kin = _is_kin(host.texts, row.simhash, title)
+    if not is_kin or page.title:
+        text = row.simhash.to_bytes(_TEXT, "big") + title
+        host.texts = (text + host.texts)[: _TITLED * _TEXTS_KEPT]
+    return Likeness(Sight.KIN if is_kin else Sight.NOVEL, mark, is_here=is_kin)
+
+
+def _of_few_words(turn: Turn, host: HostRow, row: UrlRow, page: Fetched, title: bytes) -> Likeness:
+    if host.soft and host.soft == page.digest[:_MARK]:
+        return Likeness(Sight.SOFT_404, host.soft, is_here=True)
+    if _is_copy(page):
+        original = _first_copy(turn, page, row.url)
+        return Likeness(Sight.COPY, page.digest[:_MARK], bool(original), original)
+    return Likeness(Sight.BARE if page.digest else Sight.NOVEL, title)
+
+
+def _near(turn: Turn, key: bytes, row: UrlRow, page: Fetched, mark: bytes) -> Likeness:
+    sight = Sight.COPY if _is_copy(page) else Sight.NEAR if row.distance else Sight.SAME
+    above = turn.url(row.near_of) if row.near_of[:8] == key[:8] else None
+    return Likeness(sight, mark, above is not None, above.url if above is not None else "")
+
+
+def _is_kin(texts: bytes, fingerprint: int, title: bytes) -> bool:
+    for at in range(0, len(texts), _TITLED):
+        if texts[at + _TEXT : at + _TITLED] == title:
+            if distance(int.from_bytes(texts[at : at + _TEXT], "big"), fingerprint) <= KIN:
+                return True
+    return False
 
 
 def as_seen_by(seen: Evidence, found: Likeness, known: bytes = b"") -> Sight:
     """Alike only to what this subject has had before, or its host: `known` are marks of that."""
-    if found.original or has_mark(seen.marks, found.mark) or has_mark(known, found.mark):
+    if found.is_here or has_mark(seen.marks, found.mark) or has_mark(known, found.mark):
         return found.sight
-    return Sight.SOFT_404 if found.sight is Sight.SOFT_404 else Sight.NOVEL
+    return Sight.NOVEL
 
 
 def _is_copy(page: Fetched) -> bool:
@@ -74,6 +95,6 @@ def _first_copy(turn: Turn, page: Fetched, url: str) -> str:
 
 
 def _title_mark(page: Fetched) -> bytes:
-    """Without a title its size has to do, roughly."""
+    """Of its letters; without a title the size has to do, roughly."""
     said = _NO_LETTERS.sub(" ", page.title) or f"{page.size // _ABOUT}"
-    return blake2b(said.encode("utf-8", "replace"), digest_size=_MARK).digest()
+    return zlib.crc32(said.encode("utf-8", "replace")).to_bytes(_MARK, "big")

@@ -90,7 +90,7 @@ class Traps:
 
     def learn_redirect(self, turn: Turn, host: HostRow, key: bytes, row: UrlRow) -> None:
         """A redirect led to what was known: nothing new for a request."""
-        page = _Page(key, row, 0, Likeness(Sight.ELSEWHERE, b"", row.url))
+        page = _Page(key, row, 0, Likeness(Sight.ELSEWHERE, b"", is_here=True))
         seen = self._see(turn, host_id(host.host), host, page, Level.SKELETON)
         self._judge(turn, host, seen, row.url)
 
