@@ -102,8 +102,9 @@ class Evidence(msgspec.Struct, array_like=True):
     a row brought nothing new, worth `points`. `marks` are of the last different texts, `last` the keys of the
     last pages. `trap` is the verdict in force; `late` counts novel pages since it fell, `refused` what it refused
     and `passed` what it let through as samples. `exempt` by the operator. `scattered` are marks of a family's
-    skeletons. Of a section, `grown` pages had further ones below them, `brought` in all, and `again` of their
-    links, beyond the `least` that every page has, led to what was known. Of a parameter, `run` and `novel` weigh pairs of pages that differ in it alone: alike, or not."""
+    skeletons. Of a section, `grown` pages brought more of the same, `brought` in all, and had `again` links to
+    what was known, `least` each. Of a parameter, `run` and `novel` weigh pairs of pages that differ in it alone:
+    alike, or not."""
 
     name: str
     level: Level
@@ -223,19 +224,22 @@ def account_growth(seen: Evidence, brought: int, known: int) -> None:
     seen.fetched += 1
     seen.grown += brought >= _BROOD
     seen.brought += brought
-    least = known if seen.least < 0 else min(seen.least, known)
-    # what every page links (doors, navigation) says nothing: only links beyond that are seen again
-    seen.again += known - least + (seen.least - least) * (seen.fetched - 1) if seen.least >= 0 else 0
-    seen.least = least
+    seen.again += known
+    seen.least = known if seen.least < 0 else min(seen.least, known)
     seen.late += bool(seen.trap) and not brought
 
 
 def is_endless(seen: Evidence) -> bool:
-    """Whether a section grows as none with an end does: nearly every page leads to new ones, and hardly a link to a
-    page that another one linked. Of a site with N pages about every (N / pages)th link would."""
+    """Whether a section grows as none with an end does: nearly every page leads to new ones, and hardly a link to
+    what was known already. Where pages link each other, such links soon are the most."""
     if seen.trap or seen.exempt or seen.fetched < _LOOKED_AT * _PATIENCE**seen.pardons:
         return False
-    return seen.grown >= _NEARLY_ALL * seen.fetched and seen.again <= _HARDLY_EVER * seen.brought
+    return seen.grown >= _NEARLY_ALL * seen.fetched and met_again(seen) <= _HARDLY_EVER * seen.brought
+
+
+def met_again(seen: Evidence) -> int:
+    """Links to what was known, without those that every page has: doors and navigation say nothing."""
+    return seen.again - seen.least * seen.fetched
 
 
 # -- parameters

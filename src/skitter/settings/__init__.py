@@ -237,7 +237,7 @@ class TrapSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             description="Pages that a host may have before any of them was new; each new one earns eight more. "
             "0 means no limit."
         ),
-    ] = 200
+    ] = 100
     domain_start: Annotated[
         Count,
         Doc(

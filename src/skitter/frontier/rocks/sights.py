@@ -2,7 +2,7 @@
 
 Asked when a page is settled, after its fingerprint was looked up. A page that resembles one of another host is
 new to its own: mirrors are no traps. So a likeness counts where the original lies on the same host, or where the
-subject has shown pages of that likeness before. Never writes.
+subject has shown pages of that likeness before. Writes nothing but the host's memory of texts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MARK = 4
 _ABOUT = 64
 _TEXT = 8
 _TITLED = _TEXT + _MARK
-_TEXTS_KEPT = 8
+_TEXTS_KEPT = 16
 
 
 class Likeness(NamedTuple):
@@ -47,9 +47,8 @@ def likeness(turn: Turn, host: HostRow, key: bytes, row: UrlRow, page: Fetched) 
     if row.near_of:
         return _near(turn, key, row, page, mark)
     is_kin = _is_kin(host.texts, row.simhash, title)
-    if not is_kin or page.title:
-        text = row.simhash.to_bytes(_TEXT, "big") + title
-        host.texts = (text + host.texts)[: _TITLED * _TEXTS_KEPT]
+    text = row.simhash.to_bytes(_TEXT, "big") + title
+    host.texts = (text + host.texts)[: _TITLED * _TEXTS_KEPT]
     return Likeness(Sight.KIN if is_kin else Sight.NOVEL, mark, is_here=is_kin)
 
 
@@ -69,11 +68,13 @@ def _near(turn: Turn, key: bytes, row: UrlRow, page: Fetched, mark: bytes) -> Li
 
 
 def _is_kin(texts: bytes, fingerprint: int, title: bytes) -> bool:
-    for at in range(0, len(texts), _TITLED):
-        if texts[at + _TEXT : at + _TITLED] == title:
-            if distance(int.from_bytes(texts[at : at + _TEXT], "big"), fingerprint) <= KIN:
-                return True
-    return False
+    if title not in texts:
+        return False
+    return any(
+        texts[at + _TEXT : at + _TITLED] == title
+        and distance(int.from_bytes(texts[at : at + _TEXT], "big"), fingerprint) <= KIN
+        for at in range(0, len(texts), _TITLED)
+    )
 
 
 def as_seen_by(seen: Evidence, found: Likeness, known: bytes = b"") -> Sight:

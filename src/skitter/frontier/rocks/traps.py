@@ -38,6 +38,7 @@ from skitter.schedule.traps import (
     is_endless,
     is_enough,
     is_to_be_checked,
+    met_again,
     room,
     with_mark,
 )
@@ -147,7 +148,10 @@ class Traps:
         write(turn, subject, seen)
         self._reconsider(turn, seen)
         if is_endless(seen):
-            why = f"{seen.grown} of {seen.fetched} pages looked at led to {seen.brought} more, {seen.again} of them twice"
+            why = (
+                f"{seen.grown} of {seen.fetched} pages looked at led to more of the same, "
+                f"{seen.brought:,} in all, and {met_again(seen):,} links to what was known"
+            )
             verdicts.fall(turn, subject, seen, host.host, row.url, why)
 
     def _credit_parent(self, turn: Turn, ident: bytes, page: _Page) -> None:
