@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skitter.model import FailureKind, Fetched, HostPolicy
-from skitter.settings import CrawlSettings, FrontierSettings, Settings
+from skitter.settings import CrawlSettings, FrontierSettings, Settings, TrapSettings
 from tests.contract.conftest import Start
 from tests.frontier_kit import NO_RULES, OK, Driver, discovered, failed, seed
 

@@ -201,7 +201,7 @@ def room(seen: Evidence) -> int:
 
 
 def has_mark(marks: bytes, mark: bytes) -> bool:
-    return any(marks[at : at + _MARK] == mark for at in range(0, len(marks), _MARK))
+    return mark in marks and any(marks[at : at + _MARK] == mark for at in range(0, len(marks), _MARK))
 
 
 def with_mark(marks: bytes, mark: bytes) -> bytes:

@@ -158,7 +158,8 @@ class Leasing:
         rules = turn.book.rules(ident)
         passed_over = 0
         is_first_left = True
-        kinds: Counter[str] | None = Counter() if host.repeats or host.traps or turn.tally.domains else None
+        # only where a lease is long enough for a verdict to fall meanwhile
+        kinds: Counter[str] | None = Counter() if most > CAUTIOUS and host.repeats else None
         waiting = _queued(turn, ident, host, tier) if rows is None else _queued_of(rows, tier)
         for slot, key, row in waiting:
             if is_first_left:

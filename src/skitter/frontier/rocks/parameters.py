@@ -24,7 +24,8 @@ from skitter.frontier.rocks.subjects import (
     write,
 )
 from skitter.model import UrlState
-from skitter.schedule.traps import Evidence, Level, Sight, count_pair, is_idle
+from skitter.schedule.traps import Evidence, Level, Sight, account, count_pair, is_idle
+from skitter.urls.canonical import host_id
 from skitter.urls.skeleton import only_difference, skeleton, without
 
 _KEY = 16
@@ -64,6 +65,19 @@ def compare(
         weight = 2 if sight is Sight.COPY else 1
         _count(turn, ident, host, only_difference(row.url, found.original), row.url, weight, alike=True)
     elif sight is Sight.NOVEL and before:
+        _count(turn, ident, host, only_difference(row.url, before), row.url, 1, alike=False)
+
+
+def note_novel(turn: Turn, host: HostRow, key: bytes, row: UrlRow) -> None:
+    """A page with a query was new, on a host on which all were: its parameters do something."""
+    ident = host_id(host.host)
+    before = neighbour(turn, ident, row.url)
+    shape = skeleton(row.url)
+    subject = subject_key(ident, shape.fine)
+    seen = evidence_of(turn.book, subject, shape.fine, Level.SKELETON, shape.shape)
+    account(seen, Sight.NOVEL, size=row.size, depth=row.depth, key=key)
+    write(turn, subject, seen)
+    if before:
         _count(turn, ident, host, only_difference(row.url, before), row.url, 1, alike=False)
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import HostRow, UrlRow, decode_copy
+from skitter.frontier.rocks.subjects import key_for
 from skitter.model import Fetched
 from skitter.schedule.near import distance
 from skitter.schedule.traps import KIN, Evidence, Sight, has_mark
@@ -38,6 +39,10 @@ class Likeness(NamedTuple):
 
 def likeness(turn: Turn, host: HostRow, key: bytes, row: UrlRow, page: Fetched) -> Likeness:
     """1 us for a page that is like no other, 10 for one that is."""
+    if (named := getattr(page, "canonical", "")) and (
+        known := turn.url(key_for(turn.book, named))
+    ) is not None:
+        return Likeness(Sight.ELSEWHERE, b"", is_here=True, original=known.url)
     title = _title_mark(page)
     if row.simhash is None:
         return _of_few_words(turn, host, row, page, title)
@@ -79,6 +84,8 @@ def _is_kin(texts: bytes, fingerprint: int, title: bytes) -> bool:
 
 def as_seen_by(seen: Evidence, found: Likeness, known: bytes = b"") -> Sight:
     """Alike only to what this subject has had before, or its host: `known` are marks of that."""
+    if found.sight is Sight.NOVEL:
+        return Sight.NOVEL
     if found.is_here or has_mark(seen.marks, found.mark) or has_mark(known, found.mark):
         return found.sight
     return Sight.NOVEL

@@ -11,6 +11,7 @@ Evidence is written through a bounded cache in the turn that saw it. Never decid
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
 
 import msgspec
@@ -50,6 +51,7 @@ class TrapRow(msgspec.Struct, array_like=True):
 _decode_trap = msgspec.msgpack.Decoder(TrapRow).decode
 
 
+@lru_cache(maxsize=8_192)
 def subject_key(ident: bytes, name: str) -> bytes:
     return ident + blake2b(name.encode(), digest_size=8).digest()
 
