@@ -1,0 +1,228 @@
+"""The application: a request finds its route, is checked and decoded, and is answered or refused.
+
+Order matters: where a request comes from and what its token allows are looked at before a byte of its body is
+read. Every refusal is a problem; a bug answers 500 without details and goes on to the server's log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route as Path
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from skitter.errors import SkitterError
+from skitter.service.access import Access, Role, is_loopback
+from skitter.service.brain import Brain
+from skitter.service.openapi import document
+from skitter.service.problem import MEDIA, Problem, Trouble
+from skitter.service.routes import JSON, MSGPACK, Call, Route
+from skitter.service.table import ROUTES
+
+_DECODERS: Mapping[str, Any] = {JSON: msgspec.json.Decoder, MSGPACK: msgspec.msgpack.Decoder}
+_ENCODERS: Mapping[str, Any] = {JSON: msgspec.json.encode, MSGPACK: msgspec.msgpack.encode}
+# What a page of ours may load: nothing from elsewhere. nosniff: an archived text stays text in any browser.
+_HEADERS = {
+    "content-security-policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+
+
+def application(brain: Brain, access: Access, routes: Sequence[Route] = ROUTES) -> ASGIApp:
+    by_path: dict[str, dict[str, _Endpoint]] = {}
+    for route in (*routes, _description(routes)):
+        by_path.setdefault(route.path, {})[route.method] = _Endpoint(brain, access, route)
+    app = Starlette(
+        routes=[Path(path, _Methods(methods)) for path, methods in by_path.items()],
+        exception_handlers={
+            Problem: _told,
+            HTTPException: _unmatched,
+            SkitterError: _our_fault,
+            Exception: _bug,
+        },
+    )
+    return _Undecoded(app)
+
+
+def _description(routes: Sequence[Route]) -> Route:
+    text = msgspec.json.encode(document(routes))
+
+    async def describe(brain: Brain, call: Call[None, None]) -> Response:
+        return Response(text, media_type=JSON)
+
+    return Route(
+        method="GET",
+        path="/openapi.json",
+        role=None,
+        group="service",
+        summary="This description of the API",
+        call=describe,
+        documented=False,
+    )
+
+
+class _Undecoded:
+    """Matches the path as it was sent, so that a host written `http:%2F%2Fexample.org` is one segment."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope.get("raw_path"):
+            scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
+        await self._app(scope, receive, send)
+
+
+class _Methods:
+    def __init__(self, methods: Mapping[str, _Endpoint]) -> None:
+        self._methods = methods
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        endpoint = self._methods.get(scope["method"])
+        if endpoint is None:
+            allowed = ", ".join(sorted(self._methods))
+            raise Problem(Trouble.NO_SUCH_METHOD, f"use {allowed}", {"allow": allowed})
+        response = await endpoint(Request(scope, receive))
+        await response(scope, receive, send)
+
+
+class _Endpoint:
+    def __init__(self, brain: Brain, access: Access, route: Route) -> None:
+        self._brain = brain
+        self._access = access
+        self._route = route
+        decoder = _DECODERS.get(route.body_media)
+        self._decode = decoder(route.body).decode if decoder and route.body is not None else None
+
+    async def __call__(self, request: Request) -> Response:
+        route = self._route
+        _refuse_foreign(request, self._access)
+        role = self._authorise(request)
+        path = {name: unquote(value) for name, value in request.path_params.items()}
+        query = _query(request, route.query) if route.query is not None else None
+        body = await self._body(request) if route.body is not None else None
+        answer = await route.call(self._brain, Call(body, query, path, role, request))
+        return _response(route, answer)
+
+    def _authorise(self, request: Request) -> Role:
+        needed = self._route.role
+        if needed is None:
+            return Role.READ
+        role = self._access.role_of(request.headers.get("authorization", ""))
+        if role is None:
+            raise Problem(
+                Trouble.UNAUTHENTICATED,
+                "send a token that the server knows: Authorization: Bearer TOKEN",
+                {"www-authenticate": "Bearer"},
+            )
+        if role < needed:
+            raise Problem(
+                Trouble.FORBIDDEN, f"this needs the role {needed.name.lower()}, yours is {role.name.lower()}"
+            )
+        return role
+
+    async def _body(self, request: Request) -> Any:
+        route = self._route
+        media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media != route.body_media:
+            raise Problem(Trouble.WRONG_MEDIA, f"send it with Content-Type: {route.body_media}")
+        raw = await _read(request, route.largest_body)
+        if self._decode is None:
+            return raw
+        try:
+            return self._decode(raw)
+        except msgspec.ValidationError as error:
+            raise Problem(Trouble.INVALID, str(error)) from error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Problem(Trouble.MALFORMED, f"this is not {route.body_media}: {error}") from error
+
+
+async def _read(request: Request, largest: int) -> bytes:
+    """The body, or a refusal as soon as it is known to be too long, whatever Content-Length said."""
+    announced = request.headers.get("content-length", "")
+    parts, size = [], int(announced) if announced.isdecimal() else 0
+    if size <= largest:
+        size = 0
+        async for part in request.stream():
+            parts.append(part)
+            size += len(part)
+            if size > largest:
+                break
+    if size > largest:
+        raise Problem(
+            Trouble.TOO_LARGE,
+            f"at most {largest:,} bytes are read: send several smaller ones",
+            {"connection": "close"},
+        )
+    return b"".join(parts)
+
+
+def _query(request: Request, wanted: Any) -> Any:
+    given = request.query_params.multi_items()
+    once = dict(given)
+    if len(once) != len(given):
+        raise Problem(Trouble.INVALID, "give every query parameter once")
+    try:
+        return msgspec.convert(once, wanted, strict=False)
+    except msgspec.ValidationError as error:
+        raise Problem(Trouble.INVALID, f"query: {error}") from error
+
+
+def _refuse_foreign(request: Request, access: Access) -> None:
+    """A page of another site, open in a browser on this machine, can send requests here: an `Origin` that is not
+    ours tells of it. And where no token protects us, a name that was made to lead to 127.0.0.1 tells of it
+    (DNS rebinding)."""
+    host = request.headers.get("host", "")
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != host:
+        raise Problem(Trouble.FOREIGN_ORIGIN, "calls from pages of other sites are refused")
+    has_address = request.scope.get("server", ("", None))[1] is not None  # a unix socket has no port
+    if access.is_open and has_address and not is_loopback(_name(host)):
+        raise Problem(
+            Trouble.FOREIGN_ORIGIN, "without tokens only localhost, 127.0.0.1 and [::1] are answered by name"
+        )
+
+
+def _name(authority: str) -> str:
+    name, colon, _ = authority.rpartition(":")
+    return name if colon and not authority.endswith("]") else authority
+
+
+def _response(route: Route, answer: object) -> Response:
+    if isinstance(answer, Response):
+        answer.headers.update({name: value for name, value in _HEADERS.items() if name not in answer.headers})
+        return answer
+    encode = _ENCODERS.get(route.answer_media)
+    content = encode(answer) if encode else answer
+    return Response(content, route.status, _HEADERS, route.answer_media)
+
+
+def _problem(problem: Problem) -> Response:
+    content = msgspec.json.encode(problem.answer())
+    return Response(content, problem.trouble.status, {**_HEADERS, **problem.headers}, MEDIA)
+
+
+async def _told(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    return _problem(error)
+
+
+async def _unmatched(request: Request, error: Exception) -> Response:
+    return _problem(Problem(Trouble.NO_SUCH_PATH, "see /openapi.json for what there is"))
+
+
+async def _our_fault(request: Request, error: Exception) -> Response:
+    return _problem(Problem(Trouble.UNAVAILABLE, str(error)))
+
+
+async def _bug(request: Request, error: Exception) -> Response:
+    return _problem(Problem(Trouble.FAULT, "please report it, with the log of the time"))

@@ -1,0 +1,39 @@
+"""What the routes of the service may touch: the crawl's brain, behind one value.
+
+Everything that a request asks or changes goes through it; a route never opens a file or a store of its own. The
+brain outlives every request and is owned by whoever opened the crawl's folder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from skitter.clock import Clock
+from skitter.folder import CrawlFolder
+from skitter.frontier.base import Frontier
+from skitter.settings import Settings
+from skitter.telemetry import Telemetry
+
+
+class Control:
+    """Whether work may be handed out. A paused crawl takes results and answers questions, and leases nothing.
+    It lasts as long as the process: who starts a crawl means it to run."""
+
+    def __init__(self) -> None:
+        self.is_paused = False
+
+    def pause(self) -> None:
+        self.is_paused = True
+
+    def resume(self) -> None:
+        self.is_paused = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brain:
+    frontier: Frontier
+    settings: Settings
+    folder: CrawlFolder
+    telemetry: Telemetry
+    clock: Clock
+    control: Control = field(default_factory=Control)

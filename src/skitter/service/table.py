@@ -1,0 +1,8 @@
+"""All routes, group by group: the one place where a group is registered."""
+
+from __future__ import annotations
+
+from skitter.service.api import crawl
+from skitter.service.routes import Route
+
+ROUTES: tuple[Route, ...] = (*crawl.ROUTES,)

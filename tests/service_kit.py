@@ -1,0 +1,133 @@
+"""A service on loopback over a real frontier, in a thread of its own, and a plain HTTP client for it."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import threading
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from skitter.clock import Clock, SystemClock
+from skitter.folder import CrawlFolder
+from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.service.access import Access
+from skitter.service.brain import Brain
+from skitter.service.routes import Route
+from skitter.service.serve import serving
+from skitter.service.table import ROUTES
+from skitter.settings import Settings
+from skitter.telemetry import Telemetry
+
+T = TypeVar("T")
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def problem(self) -> str:
+        """The slug of the problem this is; fails when it is none."""
+        assert self.headers["content-type"] == "application/problem+json"
+        told = self.json
+        assert told["status"] == self.status
+        assert told["detail"]
+        return str(told["type"]).removeprefix("urn:skitter:problem:")
+
+
+class Service:
+    """A running service. `do` runs a coroutine in its loop: the brain belongs to that thread."""
+
+    def __init__(self, where: str, brain: Brain, loop: asyncio.AbstractEventLoop) -> None:
+        self.where = where
+        self.brain = brain
+        self._loop = loop
+
+    def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
+
+    def call(self, method: str, path: str, body: Any = None, *, token: str = "", **headers: str) -> Answer:
+        """JSON unless `body` is bytes. Keyword names become header names: `content_type`."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        if body is not None:
+            sent.setdefault("content-type", "application/json")
+        if token:
+            sent["authorization"] = f"Bearer {token}"
+        connection = http.client.HTTPConnection(urlsplit(self.where).netloc, timeout=30)
+        try:
+            connection.request(method, path, body, sent)
+            answer = connection.getresponse()
+            names = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, names, answer.read())
+        finally:
+            connection.close()
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.call("GET", path, **headers)
+
+    def post(self, path: str, body: Any = None, **headers: str) -> Answer:
+        return self.call("POST", path, body, **headers)
+
+
+@contextmanager
+def running_service(
+    folder: Path,
+    settings: Settings | None = None,
+    *,
+    clock: Clock | None = None,
+    tokens: Access | None = None,
+    listen: str = "127.0.0.1:0",
+    routes: Sequence[Route] = ROUTES,
+) -> Iterator[Service]:
+    settings = settings or Settings()
+    started: asyncio.Future[Service]
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        ended = asyncio.Event()
+        started = loop.create_future()
+
+        async def run() -> None:
+            time = clock or SystemClock()
+            frontier = RocksFrontier(folder / "frontier", settings, time)
+            try:
+                brain = Brain(
+                    frontier=frontier,
+                    settings=settings,
+                    folder=CrawlFolder(folder),
+                    telemetry=Telemetry(time.now()),
+                    clock=time,
+                )
+                async with serving(brain, listen, tokens or Access(), routes) as where:
+                    started.set_result(Service(where, brain, loop))
+                    await ended.wait()
+            except BaseException as error:
+                if not started.done():
+                    started.set_exception(error)
+                    return
+                raise
+            finally:
+                await frontier.close()
+
+        thread = threading.Thread(target=runner.run, args=(run(),))
+        ready = threading.Event()
+        started.add_done_callback(lambda _: ready.set())
+        thread.start()
+        assert ready.wait(30)
+        try:
+            yield started.result()
+        finally:
+            loop.call_soon_threadsafe(ended.set)
+            thread.join(30)
+            assert not thread.is_alive()
