@@ -43,6 +43,7 @@ from skitter.model import (
     HostPolicy,
     Outcome,
     Redirected,
+    Refusal,
     Result,
     RobotsRead,
     SegmentMark,

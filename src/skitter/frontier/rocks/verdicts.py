@@ -102,7 +102,7 @@ def refuse(turn: Turn, key: bytes, row: UrlRow, number: int, subject: bytes, see
 
 def pardon(turn: Turn, key: bytes, row: UrlRow) -> None:
     """A URL that a verdict refused is wanted after all, as a seed; the verdict stays."""
-    if not row.trap:
+    if row.reason != Refusal.TRAP:
         return
     turn.delete("traps", refused_by(row.trap) + key)
     verdict = trap_row(turn.book, row.trap)
@@ -160,7 +160,7 @@ def _release(turn: Turn, entry: bytes) -> int:
 
 def _back(turn: Turn, key: UrlKey, number: int) -> None:
     row = turn.url(key)
-    if row is None or row.state != UrlState.REFUSED or row.trap != number:
+    if row is None or row.state != UrlState.REFUSED or row.reason != Refusal.TRAP or row.trap != number:
         return
     ident, host = turn.host(host_of(row.url))
     turn.count(UrlState.REFUSED, -1)

@@ -31,7 +31,7 @@ from skitter.frontier.rocks.rows import (
 )
 from skitter.frontier.rocks.subjects import RELEASE
 from skitter.frontier.rocks.trap_views import trap_words
-from skitter.model import Discovered, Host, UrlState, Via
+from skitter.model import Discovered, Host, Refusal, UrlState, Via
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
 from skitter.urls.canonical import host_id, host_of, key_of, target_of
@@ -175,7 +175,7 @@ class Views:
             known=True,
             state=state.name.lower(),
             reason=trap_words(self._book, row.trap)
-            if row.trap and state is UrlState.REFUSED
+            if row.reason == Refusal.TRAP and state is UrlState.REFUSED
             else _reason(row, state),
             found=self._found_words(row),
             admitted="" if state is UrlState.REFUSED else self._admission.why(self._book, row),
