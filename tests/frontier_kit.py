@@ -458,8 +458,11 @@ def _check_fingerprints(tables: _Tables) -> None:
 def _check_traps(frontier: RocksFrontier, tables: _Tables) -> None:
     """What a verdict refused is listed under it and counted by its subject; hosts know the verdicts on them."""
     refused = {
-        key: row.trap for key, row in tables.urls.items() if row.state == UrlState.REFUSED and row.trap
+        key: row.trap
+        for key, row in tables.urls.items()
+        if row.state == UrlState.REFUSED and row.reason == Refusal.TRAP
     }
+    assert all(refused.values())
     listed = {refused_by(number) + key for key, number in refused.items()}
     assert {place for place in tables.raw["traps"] if place[:1] == REFUSED} == listed
     in_force: Counter[str] = Counter()

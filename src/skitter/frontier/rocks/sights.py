@@ -51,7 +51,7 @@ def likeness(turn: Turn, host: HostRow, key: bytes, row: UrlRow, page: Fetched) 
         return Likeness(Sight.SOFT_404, mark, is_here=True)
     if row.near_of:
         return _near(turn, key, row, page, mark)
-    is_kin = _is_kin(host.texts, row.simhash, title)
+    is_kin = bool(page.title) and _is_kin(host.texts, row.simhash, title)
     text = row.simhash.to_bytes(_TEXT, "big") + title
     host.texts = (text + host.texts)[: _TITLED * _TEXTS_KEPT]
     return Likeness(Sight.KIN if is_kin else Sight.NOVEL, mark, is_here=is_kin)

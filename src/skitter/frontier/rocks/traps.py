@@ -106,8 +106,12 @@ class Traps:
         is_unseen = _is_unseen(turn, ident, url)
         fine = self._see(turn, ident, host, page, Level.SKELETON)
         _, seen, sight = fine
+        if seen.exempt:
+            # by the operator's word: it is no charge on its host either
+            host.pages -= 1
+            return
         self._judge(turn, host, fine, url)
-        if not seen.exempt and not seen.trap:
+        if not seen.trap:
             for level in (Level.FAMILY, Level.UNSEEN) if is_unseen else (Level.FAMILY,):
                 if sight is not Sight.NOVEL or _is_suspected(turn, ident, url, level):
                     self._judge(turn, host, self._see(turn, ident, host, page, level), url)
