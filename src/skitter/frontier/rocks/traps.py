@@ -47,8 +47,9 @@ from skitter.urls.canonical import host_id, host_of
 from skitter.urls.scope import registrable_domain
 from skitter.urls.skeleton import Skeleton, section, skeleton
 
-# Pages in a row or not that a host repeated, after which its answer to a made-up path is worth a request.
-_WORTH_A_PROBE = 3
+# Points of a subject (three copies, six near-duplicates in a row) at which the host's answer to a made-up path is
+# worth a request.
+_WORTH_A_PROBE = 18
 # Of a host that repeats itself, at most so many URLs of one kind are leased at once until more is known of it.
 CAUTIOUS = 8
 # All that lies right under the root has nothing in common.
@@ -111,10 +112,13 @@ class Traps:
             host.pages -= 1
             return
         self._judge(turn, host, fine, url)
+        points = seen.points
         if not seen.trap:
             for level in (Level.FAMILY, Level.UNSEEN) if is_unseen else (Level.FAMILY,):
                 if sight is not Sight.NOVEL or _is_suspected(turn, ident, url, level):
-                    self._judge(turn, host, self._see(turn, ident, host, page, level), url)
+                    kin = self._see(turn, ident, host, page, level)
+                    points = max(points, kin[1].points)
+                    self._judge(turn, host, kin, url)
         if found.mark:
             host.marks = with_mark(host.marks, found.mark)
         parameters.compare(turn, ident, host, page.key, page.row, found, sight, before)
@@ -124,7 +128,7 @@ class Traps:
                 self._credit_parent(turn, ident, page)
         else:
             host.repeats += 1
-        if host.repeats == _WORTH_A_PROBE and not host.probed and self._settings.probe:
+        if points >= _WORTH_A_PROBE and not host.probed and self._settings.probe:
             ask_for_probe(turn, ident, host)
         self._judge_host(turn, ident, host, page.row)
 
