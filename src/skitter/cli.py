@@ -283,10 +283,11 @@ def _crawl(arguments: argparse.Namespace) -> int:
     from skitter.console.display import choose_display
     from skitter.folder import CrawlFolder
     from skitter.seeds import read_seeds
+    from skitter.urls.keys import Keys
 
     folder = CrawlFolder.for_crawling(arguments.into)
     loaded = _load(folder, arguments.config, _flags(arguments))
-    seeds = read_seeds(arguments.seeds, ())
+    seeds = read_seeds(arguments.seeds, (), Keys(loaded.settings.keys))
     stream = sys.stdout if arguments.json else sys.stderr
     ended = _run(run_crawl(folder, loaded, seeds, choose_display(stream, json=arguments.json)))
     return EXIT_CODES[ended]

@@ -132,6 +132,7 @@ class Event(StrEnum):
     LOG_RESUMED = "log_resumed"
     UPLOAD_FAILED = "upload_failed"
     SEGMENTS_LOST = "segments_lost"
+    BLOCKLIST_KEPT = "blocklist_kept"
 
 
 EVENTS: dict[Event, str] = {
@@ -149,6 +150,7 @@ EVENTS: dict[Event, str] = {
     Event.LEASE_EXPIRED: "A worker did not come back in time; its URLs are queued again.",
     Event.LOG_RESUMED: "The log can be written again: lines lost meanwhile.",
     Event.UPLOAD_FAILED: "The object store does not take what is uploaded, and why; it is tried again.",
+    Event.BLOCKLIST_KEPT: "A changed blocklist cannot be read, and why; its last good reading stays in force.",
     Event.SEGMENTS_LOST: "Segments were gone before they were stored: how many, and requests to make again.",
 }
 

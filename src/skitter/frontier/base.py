@@ -129,6 +129,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     seen_filter: FilterFigures | None = None
     next_at: float | None = None
     near_duplicates: int = 0
+    aliases: int = 0
 
 
 class FetchView(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +149,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a URL: how it was found, who decided what, where it stands and what comes next.
     `trail` are the pages through which it was found, nearest first. `resembles` is the page that had much the
     same text before, `distance` the bits of 64 in which their fingerprints differ, `resembling` how many
-    resemble this one."""
+    resemble this one. `form` is what the key is the hash of. `canonical` is what the page names as such, and
+    `alias_of` the page that therefore stands for it; or `alias_why` says why it stands for itself."""
 
     asked: str
     url: str = ""
@@ -174,6 +176,10 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     resembles: str = ""
     distance: int | None = None
     resembling: int = 0
+    form: str = ""
+    canonical: str = ""
+    alias_of: str = ""
+    alias_why: str = ""
 
 
 class HostView(msgspec.Struct, frozen=True, kw_only=True):

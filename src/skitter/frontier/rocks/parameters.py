@@ -98,7 +98,10 @@ def _learn(turn: Turn, ident: bytes, host: HostRow, subject: bytes, seen: Eviden
     alike = seen.fetched - seen.novel
     why = f"{alike} pairs of pages that differ in it alone were the same, {seen.novel} were not"
     verdicts.fall(turn, subject, seen, host.host, url, why)
-    for key, raw in itertools.islice(turn.book.store.scan("urls", ident, ident + b"\xff" * 9), _MOST_CLAIMED):
+    prefix = turn.book.keys.prefix(host.host)
+    for key, raw in itertools.islice(
+        turn.book.store.scan("urls", prefix, prefix + b"\xff" * 9), _MOST_CLAIMED
+    ):
         row = decode_url(raw)
         if row.state == UrlState.COMPLETED:
             stripped = without(row.url, host.learned)

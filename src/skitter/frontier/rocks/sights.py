@@ -39,9 +39,7 @@ class Likeness(NamedTuple):
 
 def likeness(turn: Turn, host: HostRow, key: bytes, row: UrlRow, page: Fetched) -> Likeness:
     """1 us for a page that is like no other, 10 for one that is."""
-    if (named := getattr(page, "canonical", "")) and (
-        known := turn.url(key_for(turn.book, named))
-    ) is not None:
+    if (named := page.canonical) and (known := turn.url(key_for(turn.book, named))) is not None:
         return Likeness(Sight.ELSEWHERE, b"", is_here=True, original=known.url)
     title = _title_mark(page)
     if row.simhash is None:

@@ -20,7 +20,6 @@ from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.rows import encode
 from skitter.model import UrlKey
 from skitter.schedule.traps import Evidence, Level, TrapKind
-from skitter.urls.canonical import key_of
 
 VERDICT, REFUSED, CLAIM = b"\0", b"\1", b"\2"
 # meta: verdicts that are over, whose URLs have yet to go back
@@ -107,7 +106,7 @@ def refused_by(number: int) -> bytes:
 
 
 def key_for(book: Book, url: str) -> UrlKey:
-    return key_of(url)
+    return book.keys.key_of(url)
 
 
 def claimant(turn: Turn, stripped: bytes) -> bytes | None:
