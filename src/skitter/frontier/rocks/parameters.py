@@ -34,6 +34,8 @@ _KEY = 16
 _MOST_CLAIMED = 5_000
 # Alike enough to say that a parameter does nothing: near is not, for two shirts of a shop can be near.
 _TELLING = (Sight.COPY, Sight.SAME, Sight.ELSEWHERE)
+# Kin share a title and have other words: pages of a list may be kin, and their number matters.
+_DIFFERENT = (Sight.NOVEL, Sight.KIN)
 
 
 def neighbour(turn: Turn, ident: bytes, url: str) -> str:
@@ -64,7 +66,7 @@ def compare(
     elif sight in _TELLING and found.original:
         weight = 2 if sight is Sight.COPY else 1
         _count(turn, ident, host, only_difference(row.url, found.original), row.url, weight, alike=True)
-    elif sight is Sight.NOVEL and before:
+    elif sight in _DIFFERENT and before:
         _count(turn, ident, host, only_difference(row.url, before), row.url, 1, alike=False)
 
 
