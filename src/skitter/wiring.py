@@ -81,7 +81,7 @@ async def open_crawl(
     """The folder's lock must be held. What an interrupted run left over is cut off the archive here."""
     clock = SystemClock()
     async with contextlib.AsyncExitStack() as closing:
-        log = Log(folder.log, clock)
+        log = Log(folder.log, clock, echo=settings.log.json)
         closing.callback(log.close)
         keys = Keys(settings.keys)
         tell = partial(_tell_of_list, log)

@@ -96,13 +96,15 @@ class PolitenessLedger(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FilterFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The seen filter: its size, the share of it that can be trusted, and its observed false-positive rate."""
+    """The seen filter: its size, the share of it that can be trusted, and its observed false-positive rate. How
+    many keys it holds, of those it is made for, is its `fill`; above 1 it is overfull."""
 
     bytes: int
     layers: int
     trusted: float
     asked: int
     false_positive_rate: float
+    fill: float = 0.0
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
@@ -233,7 +235,26 @@ class TrapView(msgspec.Struct, frozen=True, kw_only=True):
     released: int = 0
 
 
+class Witness(Protocol):
+    """Is told what a frontier has done, after it is committed, and may do nothing about it. Whichever worker it
+    came from, in this process or afar, an outcome passes here once."""
+
+    def leased(self, worker: str, leases: int, now: float) -> None: ...
+
+    def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement], now: float) -> None: ...
+
+    def syncing(self) -> None:
+        """What was settled before survives a power loss once `synced` is told."""
+        ...
+
+    def synced(self) -> None: ...
+
+
 class Frontier(Protocol):
+    def attend(self, witness: Witness) -> None:
+        """From now on the witness is told, and no other."""
+        ...
+
     async def admit(self, discovered: Sequence[Discovered]) -> list[Verdict]:
         """One verdict per URL, in order. A seed brings its host, domain and folder into scope."""
         ...

@@ -6,11 +6,13 @@ brain outlives every request and is owned by whoever opened the crawl's folder.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from skitter.clock import Clock
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier
+from skitter.service.watch import Watch
 from skitter.settings import Settings
 from skitter.telemetry import Telemetry
 
@@ -37,3 +39,9 @@ class Brain:
     telemetry: Telemetry
     clock: Clock
     control: Control = field(default_factory=Control)
+    watch: Watch = field(default_factory=Watch)
+    measure: Callable[[], None] = lambda: None
+    """Brings the gauges of `telemetry` up to date; called before they are told, once a second at most."""
+
+    def __post_init__(self) -> None:
+        self.frontier.attend(self.watch)

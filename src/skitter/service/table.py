@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skitter.service.api import crawl
+from skitter.service.api import crawl, monitoring
 from skitter.service.routes import Route
 
-ROUTES: tuple[Route, ...] = (*crawl.ROUTES,)
+ROUTES: tuple[Route, ...] = (*crawl.ROUTES, *monitoring.ROUTES)

@@ -335,6 +335,18 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     ] = 100_000_000
 
 
+class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is told beside `skitter.log`."""
+
+    json: Annotated[
+        bool,
+        Doc(
+            description="Write the log's lines to standard error too, and nothing there that is not JSON: for "
+            "what collects the output of services and containers."
+        ),
+    ] = False
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     crawl: CrawlSettings = CrawlSettings()
     keys: KeySettings = KeySettings()
@@ -345,4 +357,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     frontier: FrontierSettings = FrontierSettings()
     archive: ArchiveSettings = ArchiveSettings()
     traps: TrapSettings = TrapSettings()
+    log: LogSettings = LogSettings()
     hosts: dict[str, HostPolicy] = {}

@@ -27,6 +27,7 @@ from skitter.frontier.base import (
     Settlement,
     Stats,
     TrapView,
+    Witness,
 )
 from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.addresses import Addresses, cancel_appointment
@@ -102,6 +103,7 @@ class RocksFrontier:
     ) -> None:
         self._clock = clock
         self._read_only = read_only
+        self._witness: Witness | None = None
         memory = MemoryPlan.of(settings.frontier)
         self._store = Store(folder, memory, read_only=read_only)
         self._book = Book(self._store, settings, memory, clock.now(), keys, blocklists)
@@ -166,6 +168,9 @@ class RocksFrontier:
         more = len(keys) > _RELEARN
         seen.relearn(keys[:_RELEARN], keys[-1] if more else None)
 
+    def attend(self, witness: Witness) -> None:
+        self._witness = witness
+
     # -- the path of a URL
 
     async def admit(self, discovered: Sequence[Discovered]) -> list[Verdict]:
@@ -176,8 +181,12 @@ class RocksFrontier:
         return verdicts
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
-        with self._book.turn(self._clock.now()) as turn:
-            return self._leasing.lease(turn, worker, capacity, duration)
+        now = self._clock.now()
+        with self._book.turn(now) as turn:
+            leases = self._leasing.lease(turn, worker, capacity, duration)
+        if self._witness is not None:
+            self._witness.leased(worker, len(leases), now)
+        return leases
 
     async def judge(self, outcomes: Sequence[Outcome]) -> list[Settled]:
         return judge(self._book, outcomes, self._book.room(self._max_pages))
@@ -185,13 +194,16 @@ class RocksFrontier:
     async def settle(
         self, outcomes: Sequence[Outcome], marks: Sequence[SegmentMark] = ()
     ) -> list[Settlement]:
-        with self._book.turn(self._clock.now()) as turn:
+        now = self._clock.now()
+        with self._book.turn(now) as turn:
             prepare(turn, (outcome.result for outcome in outcomes))
             settlements = self._settling.settle_all(turn, outcomes)
             for mark in marks:
                 turn.put("meta", _MARK + mark.segment.encode(), _encode(mark))
                 if self._holds:
                     turn.tally.held.setdefault(mark.segment, [0, 0])
+        if self._witness is not None:
+            self._witness.settled(outcomes, settlements, now)
         return settlements
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
@@ -331,7 +343,11 @@ class RocksFrontier:
             await asyncio.sleep(0)
 
     async def sync(self) -> None:
+        if self._witness is not None:
+            self._witness.syncing()
         await asyncio.to_thread(self._store.sync)
+        if self._witness is not None:
+            self._witness.synced()
 
     async def close(self) -> None:
         try:
