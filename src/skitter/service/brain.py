@@ -6,13 +6,17 @@ brain outlives every request and is owned by whoever opened the crawl's folder.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skitter.clock import Clock
 from skitter.folder import CrawlFolder
-from skitter.frontier.base import Frontier
+from skitter.frontier.base import Frontier, Settlement
+from skitter.model import Outcome
+from skitter.service.tickets import Seal
 from skitter.settings import Settings
 from skitter.telemetry import Telemetry
+from skitter.urls.links import LinkReader
 
 
 class Control:
@@ -37,3 +41,9 @@ class Brain:
     telemetry: Telemetry
     clock: Clock
     control: Control = field(default_factory=Control)
+    seal: Seal = field(default_factory=Seal)
+    links: LinkReader = field(default_factory=LinkReader)
+
+    async def settle(self, outcomes: Sequence[Outcome]) -> list[Settlement]:
+        """What foreign workers report; their pages have no record in our archive."""
+        return await self.frontier.settle(outcomes)

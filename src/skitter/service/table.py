@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from skitter.service.api import crawl
+from skitter.service.api import crawl, hosts, letters, results, seeds, tasks, urls
 from skitter.service.routes import Route
 
-ROUTES: tuple[Route, ...] = (*crawl.ROUTES,)
+ROUTES: tuple[Route, ...] = (
+    *crawl.ROUTES,
+    *seeds.ROUTES,
+    *tasks.ROUTES,
+    *results.ROUTES,
+    *urls.ROUTES,
+    *hosts.ROUTES,
+    *letters.ROUTES,
+)
