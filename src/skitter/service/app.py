@@ -31,6 +31,7 @@ from skitter.service.table import ROUTES
 _log = logging.getLogger(__name__)
 _DECODERS: Mapping[str, Any] = {JSON: msgspec.json.Decoder, MSGPACK: msgspec.msgpack.Decoder}
 _ENCODERS: Mapping[str, Any] = {JSON: msgspec.json.encode, MSGPACK: msgspec.msgpack.encode}
+_PATIENCE = 4
 # What a page of ours may load: nothing from elsewhere. nosniff: an archived text stays text in any browser.
 _HEADERS = {
     "content-security-policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
@@ -157,29 +158,50 @@ class _Endpoint:
         try:
             return self._decode(raw)
         except msgspec.ValidationError as error:
-            raise Problem(Trouble.INVALID, str(error)) from error
+            return self._decoded_again(raw, error)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Problem(Trouble.MALFORMED, f"this is not {self._route.body_media}: {error}") from error
 
+    def _decoded_again(self, raw: bytes, error: msgspec.ValidationError) -> Any:
+        """JSON knows no integers: 200.0 is the number 200, and some clients write it so."""
+        if self._route.body_media != JSON:
+            raise Problem(Trouble.INVALID, str(error)) from error
+        try:
+            return msgspec.convert(_integral(msgspec.json.decode(raw)), self._route.body)
+        except msgspec.ValidationError as second:
+            raise Problem(Trouble.INVALID, str(second)) from second
+
+
+def _integral(value: Any) -> Any:
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case list():
+            return [_integral(one) for one in value]
+        case dict():
+            return {name: _integral(one) for name, one in value.items()}
+    return value
+
 
 async def _read(request: Request, largest: int) -> bytes:
-    """The body, or a refusal as soon as it is known to be too long, whatever Content-Length said."""
+    """The body, whatever Content-Length says. One that is somewhat too large is read to its end and forgotten: a
+    client that is still sending would see a broken connection instead of the refusal."""
+    parts, size = [], 0
     announced = request.headers.get("content-length", "")
-    parts, size = [], int(announced) if announced.isdecimal() else 0
-    if size <= largest:
-        size = 0
+    if not announced.isdecimal() or int(announced) <= _PATIENCE * largest:
         async for part in request.stream():
-            parts.append(part)
             size += len(part)
-            if size > largest:
+            if size <= largest:
+                parts.append(part)
+            elif size > _PATIENCE * largest:
                 break
-    if size > largest:
-        raise Problem(
-            Trouble.TOO_LARGE,
-            f"at most {largest:,} bytes are read: send several smaller ones",
-            {"connection": "close"},
-        )
-    return b"".join(parts)
+        if size <= largest:
+            return b"".join(parts)
+    raise Problem(
+        Trouble.TOO_LARGE,
+        f"at most {largest:,} bytes are read: send several smaller ones",
+        {"connection": "close"},
+    )
 
 
 def _query(request: Request, wanted: Any) -> Any:

@@ -102,7 +102,7 @@ def _times(ticket: Ticket, said: Report | Failure, now: float) -> tuple[float, f
     ended = now if said.ended_at is None else said.ended_at
     sent = ended if said.sent_at is None else said.sent_at
     if not ticket.granted - _SLACK <= sent <= ended <= now + _SLACK:
-        raise _invalid(
+        raise _contradictory(
             f"sent_at and ended_at must lie in this order between the lease ({ticket.granted:.3f}) and now "
             f"({now:.3f}) by the server's clock, or be left out"
         )
@@ -111,12 +111,11 @@ def _times(ticket: Ticket, said: Report | Failure, now: float) -> tuple[float, f
 
 
 def _address(text: str) -> str:
-    if not text:
-        return ""
+    """Hosts of one address share a rate: only what is an address may count for one."""
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
-        raise _invalid("address is the IP address that was dialled, or is left out") from None
+        return ""
 
 
 def _failed(said: Failure) -> Failed:
@@ -172,7 +171,7 @@ def _robots(said: Report) -> Result:
     if status < 300:
         if said.body is None:
             # rules that were forgotten must not pass for a file without rules
-            raise _invalid("a robots task that was answered needs its `body`, as text")
+            raise _contradictory("a robots task that was answered needs its `body`, as text")
         body = said.body.encode()[: MOST_ROBOTS + 1]
     return RobotsRead(
         status=status,
@@ -208,5 +207,5 @@ def _digest(said: Report) -> bytes:
     return bytes.fromhex(said.content_hash.removeprefix("sha256:"))
 
 
-def _invalid(detail: str) -> Problem:
-    return Problem(Trouble.INVALID, detail)
+def _contradictory(detail: str) -> Problem:
+    return Problem(Trouble.CONTRADICTORY, detail)

@@ -15,7 +15,7 @@ import msgspec
 
 from skitter import __version__
 from skitter.service.problem import MEDIA, ProblemAnswer, Trouble
-from skitter.service.replays import LONGEST_KEY
+from skitter.service.replays import KEY, LONGEST_KEY
 from skitter.service.routes import JSON, MSGPACK, Route
 from skitter.service.table import ROUTES
 
@@ -27,7 +27,7 @@ _KEY = {
     "in": "header",
     "required": False,
     "description": "Any text, fresh for each call: one that is sent again with it is answered as before.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[!-~]+$"},
+    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": KEY},
 }
 _ABOUT = (
     "Steer a skitter crawl, look into it, and work for it. Times are seconds since the epoch by the server's "
@@ -78,7 +78,7 @@ def _operation(route: Route, schema_of: dict[Any, Any], components: dict[str, An
         content = {route.body_media: {"schema": schema_of[route.body]}}
         operation["requestBody"] = {"required": True, "content": content}
     if route.role is not None:
-        operation["security"] = [{}, {"token": []}]
+        operation["security"] = [{"token": []}]
         operation["x-role"] = route.role.name.lower()
     return operation
 

@@ -27,10 +27,11 @@ class Trouble(Enum):
     UNKNOWN_HOST = ("unknown-host", 404, "This crawl does not know such a host")
     NOT_ARCHIVED = ("not-archived", 404, "The archive holds no such copy")
     NO_SUCH_METHOD = ("no-such-method", 405, "This cannot be done here")
+    CONTRADICTORY = ("contradictory", 409, "The report does not fit its task")
     TOO_LARGE = ("too-large", 413, "The body is too large")
     WRONG_MEDIA = ("wrong-media", 415, "The body has another media type than expected")
     INVALID = ("invalid", 422, "A value is missing, unknown or out of range")
-    KEY_REUSED = ("key-reused", 422, "The idempotency key belongs to another request")
+    KEY_REUSED = ("key-reused", 409, "The idempotency key belongs to another request")
     FAULT = ("fault", 500, "A bug; the log has its details")
     UNAVAILABLE = ("unavailable", 503, "The crawl cannot do this now")
 

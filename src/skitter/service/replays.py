@@ -9,6 +9,7 @@ tasks their lease time.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from starlette.responses import Response
 from skitter.service.problem import Problem, Trouble
 
 LONGEST_KEY = 200
+KEY = "^[!-~]+$"
 _MOST = 4_096
 _MOST_BYTES = 32_000_000
 
@@ -42,8 +44,10 @@ class Replays:
     ) -> Response:
         """`whose` parts callers and routes from each other. Only what was done is kept: a call that failed may be
         sent again."""
-        if len(key) > LONGEST_KEY:
-            raise Problem(Trouble.INVALID, f"an Idempotency-Key has {LONGEST_KEY} characters at most")
+        if len(key) > LONGEST_KEY or not re.fullmatch(KEY, key):
+            raise Problem(
+                Trouble.INVALID, f"an Idempotency-Key has 1 to {LONGEST_KEY} visible ASCII characters"
+            )
         place = _digest(f"{whose}\0{key}".encode("utf-8", "surrogateescape"))
         asked = _digest(body)
         kept = self._kept.get(place)

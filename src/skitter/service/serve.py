@@ -64,7 +64,8 @@ class _Server(uvicorn.Server):
 
 
 def _config(brain: Brain, tokens: Access, routes: Sequence[Route]) -> uvicorn.Config:
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    # Not warnings: that a client sent what is no HTTP is not worth a line each.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     return uvicorn.Config(
         application(brain, tokens, routes),
         http="httptools",

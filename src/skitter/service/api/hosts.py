@@ -12,8 +12,9 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
+from skitter.errors import UsageError
 from skitter.frontier.base import HostStanding, HostView
-from skitter.model import HostPolicy
+from skitter.model import Host, HostPolicy
 from skitter.seeds import hosts_named
 from skitter.service.access import Role
 from skitter.service.brain import Brain
@@ -39,9 +40,9 @@ class Hosts(msgspec.Struct, frozen=True, kw_only=True):
 
 class PolicyAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is left out (or null) is left to the crawl's settings. `rps`, requests per second, is another way to
-    give `delay`."""
+    give `delay`; of both, the slower holds."""
 
-    rps: Annotated[float, Meta(gt=0, le=10_000)] | None = None
+    rps: Annotated[float, Meta(ge=0.000_02, le=10_000)] | None = None
     delay: Annotated[float, Meta(ge=0, le=86_400)] | None = None
     parallel: Annotated[int, Meta(ge=1, le=1_000)] | None = None
     budget: Annotated[int, Meta(ge=0, le=10**12)] | None = None
@@ -87,35 +88,42 @@ async def policy(brain: Brain, call: Call[None, None]) -> Policies:
 
 async def set_policy(brain: Brain, call: Call[PolicyAsked, None]) -> Policies:
     asked = call.body
-    if asked.rps is not None and asked.delay is not None:
-        raise Problem(Trouble.INVALID, "give rps or delay, not both")
+    delays = [asked.delay, None if asked.rps is None else 1 / asked.rps]
     decided = HostPolicy(
-        delay=asked.delay if asked.rps is None else 1 / asked.rps,
+        delay=max((delay for delay in delays if delay is not None), default=None),
         parallel=asked.parallel,
         budget=asked.budget,
         blocked=asked.blocked,
         verify_tls=asked.verify_tls,
     )
-    for origin in hosts_named(_short(call.path["host"])):
+    for origin in named(call.path["host"]):
         await brain.frontier.set_policy(origin, decided)
     return Policies(hosts=[_in_force(view) for view in await _known(brain, call.path["host"])])
 
 
 async def _known(brain: Brain, name: str) -> list[HostView]:
     """The hosts that the crawl knows by this name, https first."""
-    views = [await brain.frontier.host(origin) for origin in reversed(hosts_named(_short(name)))]
+    views = [await brain.frontier.host(origin) for origin in reversed(named(name))]
     known = [view for view in views if view is not None]
     if not known:
-        raise Problem(
-            Trouble.UNKNOWN_HOST, "write it as https:%2F%2Fexample.org or example.org; /v1/hosts lists them"
-        )
+        raise _unknown()
     return known
 
 
-def _short(name: str) -> str:
-    if len(name) > _LONGEST_NAME:
-        raise Problem(Trouble.INVALID, f"a host's name has {_LONGEST_NAME} characters at most")
-    return name
+def named(text: str) -> list[Host]:
+    """The origins that a name means; one that cannot be a host's is not known."""
+    if len(text) > _LONGEST_NAME:
+        raise _unknown()
+    try:
+        return hosts_named(text)
+    except UsageError:
+        raise _unknown() from None
+
+
+def _unknown() -> Problem:
+    return Problem(
+        Trouble.UNKNOWN_HOST, "write it as https:%2F%2Fexample.org or example.org; /v1/hosts lists them"
+    )
 
 
 def _in_force(view: HostView) -> PolicyInForce:
@@ -179,5 +187,6 @@ ROUTES = (
         call=set_policy,
         body=PolicyAsked,
         answer=Policies,
+        problems=(Trouble.UNKNOWN_HOST,),
     ),
 )

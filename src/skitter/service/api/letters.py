@@ -8,12 +8,11 @@ import msgspec
 from msgspec import Meta
 
 from skitter.frontier.base import DeadLetter
-from skitter.seeds import hosts_named
 from skitter.service.access import Role
+from skitter.service.api.hosts import named
 from skitter.service.brain import Brain
-from skitter.service.problem import Problem, Trouble
+from skitter.service.problem import Trouble
 from skitter.service.routes import Call, Route
-from skitter.urls.canonical import normalise
 
 _GROUP = "dead letters"
 
@@ -31,7 +30,7 @@ class Letters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequeueAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One URL, a host's, or (`all`) every dead letter: exactly one of the three."""
+    """One URL, a host's, or (`all`) every dead letter. The narrowest given counts; of nothing, nothing."""
 
     url: Url | None = None
     host: HostName | None = None
@@ -44,25 +43,21 @@ class Requeued(msgspec.Struct, frozen=True, kw_only=True):
 
 async def dead_letters(brain: Brain, call: Call[None, LettersAsked]) -> Letters:
     asked = call.query
-    named = [None] if asked.host is None else hosts_named(asked.host)
+    hosts = [None] if asked.host is None else named(asked.host)
     found = [
-        letter for one in named for letter in await brain.frontier.dead_letters(limit=asked.limit, host=one)
+        letter for one in hosts for letter in await brain.frontier.dead_letters(limit=asked.limit, host=one)
     ]
     return Letters(dead_letters=found[: asked.limit])
 
 
 async def requeue(brain: Brain, call: Call[RequeueAsked, None]) -> Requeued:
     asked = call.body
-    if (asked.url is not None) + (asked.host is not None) + asked.all != 1:
-        raise Problem(Trouble.INVALID, "give exactly one of url, host, and all (true)")
     if asked.url is not None:
-        if normalise(asked.url) is None:
-            raise Problem(Trouble.INVALID, "url is not an http or https URL")
         return Requeued(requeued=await brain.frontier.requeue(url=asked.url))
     if asked.host is not None:
-        moved = [await brain.frontier.requeue(host=one) for one in hosts_named(asked.host)]
+        moved = [await brain.frontier.requeue(host=one) for one in named(asked.host)]
         return Requeued(requeued=sum(moved))
-    return Requeued(requeued=await brain.frontier.requeue())
+    return Requeued(requeued=await brain.frontier.requeue() if asked.all else 0)
 
 
 ROUTES = (
@@ -75,6 +70,7 @@ ROUTES = (
         call=dead_letters,
         query=LettersAsked,
         answer=Letters,
+        problems=(Trouble.UNKNOWN_HOST,),
     ),
     Route(
         method="POST",
@@ -86,5 +82,6 @@ ROUTES = (
         call=requeue,
         body=RequeueAsked,
         answer=Requeued,
+        problems=(Trouble.UNKNOWN_HOST,),
     ),
 )

@@ -199,7 +199,7 @@ ROUTES = (
         call=result,
         body=Report,
         answer=ResultTaken,
-        problems=(Trouble.UNKNOWN_TASK,),
+        problems=(Trouble.UNKNOWN_TASK, Trouble.CONTRADICTORY),
         keyed=True,
     ),
     Route(
@@ -211,7 +211,7 @@ ROUTES = (
         call=fail,
         body=Failure,
         answer=FailureTaken,
-        problems=(Trouble.UNKNOWN_TASK,),
+        problems=(Trouble.UNKNOWN_TASK, Trouble.CONTRADICTORY),
         keyed=True,
     ),
     Route(

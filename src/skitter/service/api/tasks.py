@@ -58,11 +58,12 @@ class TaskGiven(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaseGiven(msgspec.Struct, frozen=True, kw_only=True):
-    """`retry_after_ms` is when to ask again. `finished`: nothing is left to do and nothing is being done, until
-    somebody adds seeds or revives what failed."""
+    """`retry_after_ms` is when to ask again, `next_at` when the next host or retry is ready (null: none waits).
+    `finished`: nothing is left to do and nothing is being done, until seeds come or what failed is revived."""
 
     tasks: tuple[TaskGiven, ...]
     now: float
+    next_at: float | None
     retry_after_ms: int
     finished: bool
     paused: bool
@@ -107,6 +108,7 @@ async def lease(brain: Brain, call: Call[LeaseAsked, None]) -> LeaseGiven:
     return LeaseGiven(
         tasks=tuple(_given(brain, one, number, now) for one in leases for number in range(len(one.tasks))),
         now=now,
+        next_at=horizon.next_at,
         retry_after_ms=0 if leases else _milliseconds(_pause(horizon.next_at, now)),
         finished=over and not horizon.leased_hosts,
         paused=brain.control.is_paused,

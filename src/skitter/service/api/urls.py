@@ -15,7 +15,6 @@ from skitter.service.archived import copy_of, text_of
 from skitter.service.brain import Brain
 from skitter.service.problem import Problem, Trouble
 from skitter.service.routes import TEXT, Call, Route
-from skitter.urls.canonical import normalise
 
 _GROUP = "urls"
 _BYTES = "application/octet-stream"
@@ -27,8 +26,6 @@ class ExplainAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 async def explain(brain: Brain, call: Call[None, ExplainAsked]) -> Explanation:
-    if normalise(call.query.url) is None:
-        raise Problem(Trouble.INVALID, "url is not an http or https URL")
     return await brain.frontier.explain(call.query.url)
 
 
