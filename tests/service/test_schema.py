@@ -31,7 +31,7 @@ def test_no_answer_departs_from_the_document(tmp_path: Path) -> None:
                     *(str(Path(sys.executable).with_name("schemathesis")), "run", f"{where}/openapi.json"),
                     *("--header", f"Authorization: Bearer {OPERATOR}"),
                     *("--checks", "all", "--phases", "examples,coverage,fuzzing", "--max-examples", "8"),
-                    *("--seed", "20261116", "--generation-deterministic", "--workers", "2"),
+                    *("--seed", "20261116", "--generation-deterministic"),
                     *("--suppress-health-check", "all", "--no-color", "--request-timeout", "10"),
                 ],
                 capture_output=True,
