@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 MOST_TORN = 200
@@ -17,13 +18,37 @@ _ROOMY = "4g"
 _SHRINK_TRIES = 20
 
 
-def tear_store(frontier: Path, choose: random.Random) -> float | None:
-    """Cut the tail off the newest write-ahead log: when it had been written last, None if it is empty."""
+class LogGrowth:
+    """When the newest write-ahead log had which length: a torn-off tail may hold several small commits."""
+
+    def __init__(self, frontier: Path) -> None:
+        self._frontier = frontier
+        self._seen: list[tuple[float, str, int]] = []
+
+    def look(self) -> None:
+        log = _newest(self._frontier, "*.log")
+        if log is None:
+            return
+        try:
+            size = log.stat().st_size
+        except FileNotFoundError:  # the crawl had done with it
+            return
+        if not self._seen or self._seen[-1][1:] != (log.name, size):
+            self._seen.append((time.time(), log.name, size))
+
+    def after(self, log: Path, length: int) -> list[float]:
+        """The moments at which it was seen to have grown beyond a length."""
+        return [at for at, name, size in self._seen if name == log.name and size > length]
+
+
+def tear_store(frontier: Path, growth: LogGrowth, choose: random.Random) -> list[float]:
+    """Cut the tail off the newest write-ahead log: when that was written, nothing if the log is empty."""
     log = _newest(frontier, "*.log")
     if log is None or not (before := log.stat()).st_size:
-        return None
-    os.truncate(log, max(0, before.st_size - choose.randint(1, MOST_TORN)))
-    return before.st_mtime
+        return []
+    left = max(0, before.st_size - choose.randint(1, MOST_TORN))
+    os.truncate(log, left)
+    return [*growth.after(log, left), before.st_mtime]
 
 
 def dirty_store(frontier: Path, choose: random.Random) -> bool:

@@ -20,7 +20,7 @@ from typing import IO, NamedTuple
 import msgspec
 
 from bench._crawls import LogSize, start
-from bench._damage import SmallDisk, dirty_archive, dirty_store, tear_store
+from bench._damage import LogGrowth, SmallDisk, dirty_archive, dirty_store, tear_store
 from bench._jumps import Run, library, shifted
 from bench._report import progress
 
@@ -54,7 +54,7 @@ class Due(NamedTuple):
 
 class Torments(msgspec.Struct, kw_only=True):
     """What was done. `deaths` are the moments at which requests may have been lost: ends of processes, and when
-    a write-ahead log had been written last whose tail was torn off then."""
+    those parts of a write-ahead log were written that were torn off then."""
 
     deaths: list[float] = msgspec.field(default_factory=list)
     pauses: list[tuple[float, float]] = msgspec.field(default_factory=list)
@@ -94,6 +94,7 @@ class Torment:
         self._choose = choose
         self._lease = lease
         self._disk = disk
+        self._growth = LogGrowth(folder / "frontier")
         self._child: subprocess.Popen[bytes] | None = None
         self._offset = 0.0
         self._done = Torments()
@@ -214,13 +215,13 @@ class Torment:
         return Path(self._output.name).read_bytes().count(b"paused: ")
 
     def _damage(self) -> None:
-        """One time in two; a torn log takes its last commit with it, as a power loss would."""
+        """One time in two; a torn log takes its last commits with it, as a power loss would."""
         frontier, archive = self._folder / "frontier", self._folder / "archive"
         match self._choose.randrange(5):
             case 0:
-                if (written := tear_store(frontier, self._choose)) is not None:
+                if written := tear_store(frontier, self._growth, self._choose):
                     self._done.counts["logs torn"] += 1
-                    self._done.deaths.append(written + 0.01)
+                    self._done.deaths.extend(at + 0.01 for at in written)
             case 1:
                 self._done.counts["logs dirtied"] += dirty_store(frontier, self._choose)
             case 2:
@@ -290,6 +291,7 @@ class Torment:
             try:
                 return self._child.wait(0.05)
             except subprocess.TimeoutExpired:
+                self._growth.look()
                 self._tell()
         return None
 

@@ -25,6 +25,7 @@ from isal import isal_zlib
 
 from bench._report import last_line, progress, table
 from skitter.archive import warc
+from skitter.archive.packing import Packer
 from skitter.archive.rows import Said, described
 from skitter.archive.store import Archive
 from skitter.archive.surt import surt
@@ -96,9 +97,10 @@ def archived(given: Sequence[Given], settings: ArchiveSettings) -> dict[str, int
     """Everything from append to the finished archive; returns the bytes that each kind of file takes."""
     with tempfile.TemporaryDirectory() as folder:
         archive = Archive.open(Path(folder), settings, SystemClock(), (), {})
+        packer = Packer(settings)
         for number, (exchange, said) in enumerate(given, 1):
             digest = sha256(exchange.body).digest()
-            archive.append(exchange, digest=digest, media_type="text/html", said=said)
+            archive.place(packer.pack(exchange, digest=digest, media_type="text/html", said=said))
             if number % COMMIT == 0:
                 archive.marks()
                 archive.committed()

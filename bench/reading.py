@@ -18,6 +18,7 @@ from pathlib import Path
 import pyarrow
 from pyarrow import parquet
 
+from skitter.archive.packing import Packer
 from skitter.archive.store import Archive
 from skitter.clock import SystemClock
 from skitter.model import Exchange
@@ -59,6 +60,7 @@ def make_pages(folder: Path, docs: Path, most: int) -> int:
     folder.mkdir()
     (folder / "crawl.toml").write_text("")
     archive = Archive.open(folder / "archive", ArchiveSettings(), SystemClock(), (), {})
+    packer = Packer(ArchiveSettings())
     files = sorted(docs.rglob("*.html"))[:most]
     for number, file in enumerate(files):
         body = file.read_bytes()
@@ -72,7 +74,7 @@ def make_pages(folder: Path, docs: Path, most: int) -> int:
             body=body,
             sent_at=1.7e9 + number,
         )
-        archive.append(exchange, digest=sha256(body).digest(), media_type="text/html")
+        archive.place(packer.pack(exchange, digest=sha256(body).digest(), media_type="text/html"))
     archive.marks()
     archive.committed()
     archive.close()

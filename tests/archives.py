@@ -16,7 +16,7 @@ from skitter.collection.verify.findings import Ledger
 from skitter.model import Copy, Exchange, SegmentMark
 from skitter.settings import ArchiveSettings
 from skitter.testing.clock import FakeClock
-from tests.exchanges import SENT_AT, exchange, sha256
+from tests.exchanges import SENT_AT, exchange, stored_in
 
 HTML = b"<html lang=en><title>Page %d</title><body><nav>menu</nav><main><h1>Page %d</h1><p>Words of page %d, "
 HTML += b"and <a href='/p/%d'>the next</a>.</p></main>"
@@ -57,9 +57,7 @@ def make_crawl(folder: Path, pages: int = 8, *, grows: bool = False, segment_siz
     for number in range(pages):
         last = number == pages - 1
         sent = page_exchange(number, body=page_body(0)) if last else page_exchange(number)
-        stored = store.append(
-            sent, digest=sha256(sent.body), media_type="text/html", original=original if last else None
-        )
+        stored = stored_in(store, sent, original=original if last else None)
         original = original or Copy(sent.url, sent.sent_at, stored.record_id)
         marks |= {mark.segment: mark for mark in store.marks()}
         if not grows:

@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
-from skitter.model import Exchange
+from skitter.archive.packing import Packer
+from skitter.archive.rows import NOTHING_SAID, Said
+from skitter.archive.store import Archive, Archived
+from skitter.model import Copy, Exchange
 
 with warnings.catch_warnings():
     # fastwarc 1.1 warns of its own old names when it is imported.
@@ -36,6 +39,20 @@ def exchange(
         "sent_at": SENT_AT,
     }
     return Exchange(url=url, body=body, head=head, **{**given, **rest})
+
+
+def stored_in(
+    archive: Archive,
+    given: Exchange,
+    *,
+    media_type: str = "text/html",
+    original: Copy | None = None,
+    said: Said = NOTHING_SAID,
+) -> Archived:
+    """Packed as a worker does it, placed as the desk does."""
+    packer = Packer(archive._settings)
+    parcel = packer.pack(given, digest=sha256(given.body), media_type=media_type, said=said)
+    return archive.place(parcel, original)
 
 
 def sha256(body: bytes) -> bytes:

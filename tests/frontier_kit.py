@@ -146,7 +146,11 @@ class Driver:
         return self.run(self.frontier.lease(worker, capacity, duration))
 
     def settle(self, *outcomes: Outcome, marks: Sequence[SegmentMark] = ()) -> list[Settlement]:
-        return self.run(self.frontier.settle(outcomes, marks))
+        """Every settle of every test is judged first, and the judgement must be what settling then does."""
+        judged = self.ask(self.frontier.judge(outcomes))
+        settlements = self.run(self.frontier.settle(outcomes, marks))
+        assert [settlement.settled for settlement in settlements] == judged
+        return settlements
 
     def release(self, *leases: HostLease) -> None:
         self.run(self.frontier.release([(lease.host, lease.token) for lease in leases]))

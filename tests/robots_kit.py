@@ -13,13 +13,17 @@ from typing import TypeVar
 import uvloop
 
 from skitter.archive.store import Archive
+from skitter.desk.desk import Desk
+from skitter.desk.report import Report
 from skitter.fetch.curl import Fetcher
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.resolver import Resolver
 from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.log import Log
 from skitter.model import Failed, FailureKind, Host
 from skitter.robots.rules import Rules
 from skitter.settings import CrawlSettings, FetchSettings, Settings
+from skitter.telemetry import Telemetry
 from skitter.testing.clock import FakeClock
 from skitter.urls.canonical import host_id
 from skitter.worker.pdf import PdfReader
@@ -43,8 +47,8 @@ class Visit:
         self.failures: list[FailureKind] = []
         self._server = server
 
-    def use(self, archive: Archive, step: Step) -> None:
-        self._archive, self._step = archive, step
+    def use(self, desk: Desk, step: Step) -> None:
+        self._desk, self._step = desk, step
 
     async def go(self, *urls: str, turns: int = 12) -> None:
         """In all shorter than the first back-off of a host, which is a minute."""
@@ -56,12 +60,11 @@ class Visit:
     async def _turn(self) -> None:
         for lease in await self.frontier.lease("w", 100, 60.0):
             for task in lease.tasks:
-                outcome, _ = await self._step.run(lease, task)
-                if isinstance(outcome.result, Failed):
-                    self.failures.append(outcome.result.kind)
-                await self.frontier.settle([outcome], self._archive.marks())
-                self._archive.committed()
-                self._step.committed()
+                delivery = await self._step.run(lease, task)
+                result = delivery.outcome.result
+                if isinstance(result, Failed):
+                    self.failures.append(result.kind)
+                await self._desk.settle([delivery])
             await self.frontier.release([(lease.host, lease.token)])
 
     def asked(self, host: str = "a.test") -> list[str]:
@@ -112,7 +115,9 @@ def visiting(
             fetcher = Fetcher(fetch, settings.identity, resolver, guard, clock)
             closing.push_async_callback(fetcher.close)
             one = Visit(server, clock, frontier)
-            one.use(archive, Step(fetcher, archive, frontier, clock, settings, PdfReader(fetch)))
+            report = Report(Telemetry(clock.now()), Log(folder / "log", clock))
+            desk = Desk(frontier, archive, clock, settings, report)
+            one.use(desk, Step(fetcher, clock, settings, PdfReader(fetch)))
             return await visit(one)
 
     with serving(answer) as server, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

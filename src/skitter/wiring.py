@@ -17,6 +17,9 @@ from skitter import __version__
 from skitter.archive.objects import Objects
 from skitter.archive.store import Archive
 from skitter.clock import Clock, SystemClock
+from skitter.desk.desk import Desk
+from skitter.desk.report import Report
+from skitter.desk.upload import Uploader, give_back_lost
 from skitter.fetch.curl import Fetcher, user_agent
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.resolver import Resolver
@@ -30,9 +33,7 @@ from skitter.settings import Settings
 from skitter.telemetry import Telemetry
 from skitter.worker.loop import Loop
 from skitter.worker.pdf import PdfReader
-from skitter.worker.report import Report
 from skitter.worker.step import Step
-from skitter.worker.upload import Uploader, give_back_lost
 
 # 512 files of RocksDB at most; segments, the log, DNS, standard streams.
 _OTHER_DESCRIPTORS = 640
@@ -42,10 +43,10 @@ class Crawl(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     frontier: Frontier
     archive: Archive
+    desk: Desk
     fetcher: Fetcher
     resolver: Resolver
     loop: Loop
-    report: Report
     telemetry: Telemetry
     log: Log
     uploader: Uploader | None = None
@@ -98,18 +99,19 @@ async def open_crawl(
         fetcher = Fetcher(settings.fetch, settings.identity, resolver, guard, clock)
         closing.push_async_callback(fetcher.close)
         telemetry = telemetry or Telemetry(clock.now(), settings.crawl.max_pages)
-        report = Report(telemetry, log)
+        desk = Desk(frontier, archive, clock, settings, Report(telemetry, log), uploader)
+        closing.push_async_callback(desk.rest)
         pdfs = PdfReader(settings.fetch)
         closing.push_async_callback(pdfs.close)
-        step = Step(fetcher, archive, frontier, clock, settings, pdfs)
+        step = Step(fetcher, clock, settings, pdfs)
         yield Crawl(
             clock=clock,
             frontier=frontier,
             archive=archive,
             fetcher=fetcher,
             resolver=resolver,
-            loop=Loop(frontier, archive, step, clock, settings, report, uploader),
-            report=report,
+            desk=desk,
+            loop=Loop(desk, step, clock, settings),
             telemetry=telemetry,
             log=log,
             uploader=uploader,

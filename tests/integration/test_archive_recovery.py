@@ -27,7 +27,7 @@ from skitter.clock import SystemClock
 from skitter.errors import ArchiveFailed, DiskFull
 from skitter.model import Link, SegmentMark
 from skitter.settings import ArchiveSettings
-from tests.exchanges import exchange, finished_records, sha256
+from tests.exchanges import exchange, finished_records, stored_in
 
 # The calls by which the archive changes the disk; a kill before each of them is every state it can leave.
 DISK_CALLS = ("open", "pwrite", "ftruncate", "truncate", "fsync", "rename", "unlink")
@@ -89,7 +89,7 @@ def crawl(archive: Archive, ledger: Ledger, rounds: Iterator[int]) -> None:
 def append(archive: Archive, url: str) -> None:
     body = url.encode() * 20
     said = Said(text=url, links=((f"{url}/next", Link("next", "Next")),))
-    archive.append(exchange(url, body), digest=sha256(body), media_type="text/html", said=said)
+    stored_in(archive, exchange(url, body), said=said)
 
 
 def rows(folder: Path, table: str) -> list[dict[str, Any]]:
@@ -367,7 +367,7 @@ def append_without_end(archive: Archive, ledger: Ledger) -> None:
         url = f"http://a.test/{number}"
         said = Said(text=url, links=((f"{url}/next", Link("next")),))
         sent = exchange(url=url, body=noise + url.encode())
-        archive.append(sent, digest=sha256(sent.body), media_type="text/html", said=said)
+        stored_in(archive, sent, said=said)
         commit(archive, ledger, url)
 
 

@@ -22,7 +22,7 @@ from skitter.errors import SettingsError
 from skitter.model import Copy, Link, SegmentMark
 from skitter.settings import ArchiveSettings
 from skitter.testing.clock import FakeClock
-from tests.exchanges import BODY, SENT_AT, exchange, finished_records, sha256
+from tests.exchanges import BODY, SENT_AT, exchange, finished_records, stored_in
 
 URL = "https://www.example.co.uk:8443/a/b?c=d"
 SAID = Said(
@@ -47,7 +47,7 @@ def opened(folder: Path, marks: tuple[SegmentMark, ...] = (), **settings: Any) -
 
 def stored(archive: Archive, url: str = URL, said: Said = SAID, **rest: Any) -> None:
     given = exchange(url, ended_at=SENT_AT + 0.25, **rest)
-    archive.append(given, digest=sha256(BODY), media_type="text/html", said=said)
+    stored_in(archive, given, said=said)
 
 
 def commit(archive: Archive) -> tuple[SegmentMark, ...]:
@@ -144,7 +144,7 @@ def test_a_revisit_names_the_url_of_the_first_copy(tmp_path: Path) -> None:
     archive = opened(tmp_path)
     again = exchange("http://a.test/2")
     original = Copy("http://a.test/1", SENT_AT, "urn:uuid:1")
-    archive.append(again, digest=sha256(BODY), media_type="", original=original)
+    stored_in(archive, again, media_type="", original=original)
     commit(archive)
     archive.close()
     assert [row["revisit_of"] for row in read(tmp_path, "pages").to_pylist()] == ["http://a.test/1"]

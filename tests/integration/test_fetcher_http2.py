@@ -19,7 +19,7 @@ from skitter.fetch.curl import Fetcher
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import ArchiveSettings, FetchSettings
 from tests.certificates import Certificates
-from tests.exchanges import finished_records, read_with_fastwarc, sha256
+from tests.exchanges import finished_records, read_with_fastwarc, stored_in
 from tests.fetching import exchange, run
 from tests.http2_server import Fields, Reply, replies, serving_http2
 from tests.raw_server import RawServer
@@ -98,7 +98,7 @@ def test_the_archive_holds_it_as_http1_that_readers_understand(
         found = exchange("https://two.test/", limits(certificates, server))
     settings = ArchiveSettings(tables=(), metadata=False)
     archive = Archive.open(tmp_path, settings, SystemClock(), (), {})
-    archive.append(found, digest=sha256(body), media_type="text/html")
+    stored_in(archive, found)
     archive.marks()
     archive.committed()
     archive.close()

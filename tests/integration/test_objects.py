@@ -18,7 +18,7 @@ from skitter.errors import ArchiveFailed, ObjectsFailed, UsageError
 from skitter.model import Copy
 from skitter.settings import ArchiveSettings
 from skitter.testing.clock import FakeClock
-from tests.exchanges import exchange, read_with_warcio, sha256
+from tests.exchanges import exchange, read_with_warcio, stored_in
 from tests.object_store import URL, environ_of, serving_objects
 
 # More than one part of an upload.
@@ -194,7 +194,7 @@ def archive_at(folder: Path, clock: FakeClock, **settings: Any) -> Archive:
 
 def appended(archive: Archive, number: int, original: Copy | None = None) -> Copy:
     sent = exchange(url=f"http://www.example.org/{number}")
-    stored = archive.append(sent, digest=sha256(sent.body), media_type="text/html", original=original)
+    stored = stored_in(archive, sent, original=original)
     archive.marks()
     archive.committed()
     archive.sync()

@@ -13,10 +13,11 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skitter.desk.brain import Delivery
+from skitter.desk.filing import Filing
 from skitter.folder import CrawlFolder
 from skitter.model import (
     Discovered,
-    Exchange,
     Failed,
     FailureKind,
     Fetched,
@@ -35,7 +36,7 @@ from skitter.urls.canonical import host_of, key_of
 from skitter.wiring import open_crawl
 from skitter.worker.pdf import PdfReader
 from skitter.worker.step import Step, retry_after
-from tests.exchanges import finished_records
+from tests.exchanges import block_of, finished_records
 from tests.pdfs import pdf
 from tests.raw_server import page, sends, serving
 
@@ -51,20 +52,22 @@ def run(
     etag: str = "",
     requisite: int = 0,
     settings: Settings = SETTINGS,
-) -> list[tuple[Outcome, Exchange | None]]:
-    """What becomes of one URL of a host for each response."""
+) -> list[tuple[Outcome, Delivery]]:
+    """What becomes of one URL of a host for each response, with a place in the archive."""
 
-    async def main() -> list[tuple[Outcome, Exchange | None]]:
+    async def main() -> list[tuple[Outcome, Delivery]]:
         crawl_folder = CrawlFolder(folder / "crawl")
         crawl_folder.lock()
         found = []
         async with open_crawl(crawl_folder, settings) as crawl:
             pdfs = PdfReader(settings.fetch)
-            step = Step(crawl.fetcher, crawl.archive, crawl.frontier, crawl.clock, settings, pdfs)
+            step = Step(crawl.fetcher, crawl.clock, settings, pdfs)
+            filing = Filing(crawl.archive)
             for number, response in enumerate(responses):
                 with serving(sends(response)) as server:
                     url = f"{server.url}/{number}"
-                    found.append(await step.run(lease(url), task(url)))
+                    delivery = await step.run(lease(url), task(url))
+                    found.append((filing.file(delivery, None), delivery))
             await pdfs.close()
         crawl_folder.unlock()
         return found
@@ -92,15 +95,15 @@ def redirect(location: bytes) -> bytes:
 
 def test_a_page_is_archived_and_its_links_are_found(tmp_path: Path) -> None:
     body = b"<title>T</title><a href=/a>a</a><a href=b rel=NOFOLLOW>b</a><a href=''>self</a>"
-    ((outcome, exchange),) = run(tmp_path, page(body, b'ETag: "e"', b"Last-Modified: then"))
+    ((outcome, delivery),) = run(tmp_path, page(body, b'ETag: "e"', b"Last-Modified: then"))
     found = outcome.result
     assert isinstance(found, Fetched)
-    assert isinstance(exchange, Exchange)
+    assert delivery.parcel is not None
     assert (found.title, found.etag, found.last_modified, found.size) == ("T", '"e"', "then", len(body))
     assert [link.url for link in found.links] == [f"{outcome.host}/a"]
     assert found.record is not None
     assert found.copy is not None
-    assert (outcome.token, outcome.sent_at, outcome.address) == (7, exchange.sent_at, "127.0.0.1")
+    assert (outcome.token, outcome.sent_at, outcome.address) == (7, delivery.parcel.sent_at, "127.0.0.1")
 
 
 @pytest.mark.parametrize(
@@ -205,25 +208,22 @@ def test_not_modified_is_archived_as_a_revisit_of_the_copy_that_still_holds(tmp_
         folder = CrawlFolder(tmp_path / "crawl")
         folder.lock()
         async with open_crawl(folder, settings) as crawl:
-            step = Step(
-                crawl.fetcher, crawl.archive, crawl.frontier, crawl.clock, settings, PdfReader(settings.fetch)
-            )
+            step = Step(crawl.fetcher, crawl.clock, settings, PdfReader(settings.fetch))
             seed = Discovered(url=url, key=key_of(url), host=host_of(url), depth=0, via=Via.SEED)
             await crawl.frontier.admit([seed])
 
             async def settled(lease: HostLease, task: Task) -> Outcome:
-                outcome, _ = await step.run(lease, task)
-                await crawl.frontier.settle([outcome], crawl.archive.marks())
-                crawl.archive.committed()
-                step.committed()
-                return outcome
+                delivery = await step.run(lease, task)
+                await crawl.desk.settle([delivery])
+                return delivery.outcome
 
             (robots,) = await crawl.frontier.lease("w", 1, 60)
             await settled(robots, robots.tasks[0])
             (lease,) = await crawl.frontier.lease("w", 1, 60)
-            first = (await settled(lease, lease.tasks[0])).result
-            assert isinstance(first, Fetched)
-            await settled(lease, msgspec.structs.replace(lease.tasks[0], digest=first.digest))
+            await settled(lease, lease.tasks[0])
+            await crawl.frontier.refresh(url=url)
+            (again,) = await crawl.frontier.lease("w", 1, 60)
+            await settled(again, again.tasks[0])
         folder.unlock()
 
     with serving(answer) as server, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -402,13 +402,14 @@ def test_no_retry_after_raises_or_is_out_of_bounds(value: str) -> None:
 def test_a_long_page_is_archived_whole_and_read_as_far_as_its_beginning(tmp_path: Path) -> None:
     body = b"<title>T</title><a href=/near>x</a>".ljust(5_000) + b"<a href=/far>x</a>"
     settings = Settings(fetch=FetchSettings(allow_private=True, max_parsed=5_000))
-    ((outcome, exchange),) = run(tmp_path, page(body), settings=settings)
+    ((outcome, delivery),) = run(tmp_path, page(body), settings=settings)
     found = outcome.result
     assert isinstance(found, Fetched)
     assert [link.url for link in found.links] == [f"{outcome.host}/near"]
     assert (found.truncated, found.note) == (True, "read to 5,000 bytes: longer than fetch.max_parsed")
-    assert exchange is not None
-    assert (found.size, exchange.body) == (len(body), body)
+    assert delivery.parcel is not None
+    assert found.size == len(body)
+    assert block_of(delivery.parcel.answer).endswith(b"\r\n\r\n" + body)
 
 
 def test_a_page_as_long_as_is_read_is_not_called_cut(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyarrow.parquet import ParquetFile
 
 from skitter.archive.parts import TABLES, part_path
-from skitter.archive.rows import Said, framed_row, rows_in, whole_frames
+from skitter.archive.rows import Said, framed_row, row_pieces, rows_in, whole_frames
 from skitter.archive.tables import write_parts
 from skitter.model import Link, RecordAt
 from tests.exchanges import exchange
@@ -31,18 +31,16 @@ URLS = TEXT.map(lambda text: f"http://a.test/{text}") | TEXT
 
 
 def framed(url: str, said: Said, status: int) -> bytes:
-    return framed_row(
+    pieces = row_pieces(
         exchange(url, status=status),
         said,
         uri=url,
         surt="test,a)/",
-        sent_at=1_767_323_045.25,
         digest="",
-        at=RecordAt("s", 1, 2),
-        original=None,
         with_links=True,
         with_text=True,
     )
+    return framed_row(pieces, RecordAt("s", 1, 2), "")
 
 
 def clean(text: str) -> str:

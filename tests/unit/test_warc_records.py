@@ -19,10 +19,11 @@ DATE = "2026-01-02T03:04:05.250000Z"
 
 
 def response(given: Exchange, media_type: str = "text/html") -> bytes:
-    common = warc.common_fields(given, warc.target_uri(given.url), ID)
+    common = warc.common_fields(given, warc.target_uri(given.url))
     payload = warc.digest_field(sha256(given.body))
     fields = warc.response_fields(given, common, payload, warc.media_type_of(media_type), ID)
-    return warc.response_record(given, ID, DATE, fields, 1)
+    head = response_head(given.head, given.status, len(given.body))
+    return warc.response_record(head, given.body, ID, DATE, fields, 1)
 
 
 def read_by_both(member: bytes) -> Read:
@@ -146,7 +147,6 @@ def test_a_response_record_says_all_that_was_known() -> None:
     assert fields["WARC-Date"] == DATE
     assert fields["WARC-IP-Address"] == "192.0.2.7"
     assert fields["WARC-Concurrent-To"] == f"<{ID}>"
-    assert fields["WARC-Warcinfo-ID"] == f"<{ID}>"
     assert fields["WARC-Identified-Payload-Type"] == "text/html"
     assert fields["WARC-Truncated"] == "length"
     assert fields["WARC-Payload-Digest"] == "sha256:" + base64.b32encode(sha256(BODY)).decode()

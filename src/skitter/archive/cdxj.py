@@ -35,17 +35,25 @@ def index_line(
     length: int,
     segment: str,
 ) -> bytes:
-    """Names, order and strings for numbers as pywb's indexer writes them; 2 us. `key` is the URL's surt.
+    """Names, order and strings for numbers as pywb's indexer writes them; 2 us. `key` is the URL's surt."""
+    found = what_was_found(mime, detected, status, digest)
+    return line_start(key=key, uri=uri, date=date) + found + line_end(offset, length, segment)
 
-    Only the URL can hold a character that JSON escapes: types, digests and names are checked before.
-    """
+
+def line_start(*, key: str, uri: str, date: str) -> bytes:
+    """Only the URL can hold a character that JSON escapes: types, digests and names are checked before."""
     stamp = f"{date[:4]}{date[5:7]}{date[8:10]}{date[11:13]}{date[14:16]}{date[17:19]}"
+    return f'{key} {stamp} {{"url": {_json(uri).decode()}, '.encode()
+
+
+def what_was_found(mime: str, detected: str, status: int, digest: str) -> bytes:
     seen = f'"mime-detected": "{detected}", ' if detected else ""
     named = f'"digest": "{digest}", ' if digest else ""
-    return (
-        f'{key} {stamp} {{"url": {_json(uri).decode()}, "mime": "{mime}", {seen}"status": "{status}", '
-        f'{named}"length": "{length}", "offset": "{offset}", "filename": "{segment}"}}\n'
-    ).encode()
+    return f'"mime": "{mime}", {seen}"status": "{status}", {named}'.encode()
+
+
+def line_end(offset: int, length: int, segment: str) -> bytes:
+    return f'"length": "{length}", "offset": "{offset}", "filename": "{segment}"}}\n'.encode()
 
 
 def write_sorted(journal: Path, length: int, index: Path) -> None:

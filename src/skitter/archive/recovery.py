@@ -21,7 +21,7 @@ from skitter.errors import ArchiveFailed
 from skitter.model import SegmentMark
 
 _SERIAL = re.compile(r"-\d{14}-(\d{5,})\.(?:warc\.gz|cdxj|rows)(?:\.open)?$")
-_RECORD_ID = re.compile(rb"\r\nWARC-Record-ID: <([^>\r\n]+)>")
+_INFO = re.compile(rb"WARC/1\.[01]\r\nWARC-Type: warcinfo\r\n")
 
 
 def recover(
@@ -97,7 +97,8 @@ def _resumed(folder: Path, mark: SegmentMark, wanted: Sequence[str]) -> Segment:
     parts_end = recover_parts(folder, tables, files.stem, mark.rows_length)
     # Left by a finish that was interrupted; the journal it was made from is still there.
     files.index.unlink(missing_ok=True)
-    return Segment(folder, mark.segment, _info_id(files.growing), mark, tables, parts_end)
+    _check_start(files.growing)
+    return Segment(folder, mark.segment, mark, tables, parts_end)
 
 
 def _tables_of(files: SegmentFiles, mark: SegmentMark, wanted: Sequence[str]) -> list[str]:
@@ -142,13 +143,13 @@ def _remove_spent_journals(folder: Path, committed: dict[str, SegmentMark]) -> N
                 journal.unlink()
 
 
-def _info_id(path: Path) -> str:
+def _check_start(path: Path) -> None:
+    """Records do not name their warcinfo record: it must be there, before them."""
     with path.open("rb") as warc:
         start = warc.read(65_536)
     try:
-        found = _RECORD_ID.search(zlib.decompressobj(31).decompress(start, 65_536))
+        begins = _INFO.match(zlib.decompressobj(31).decompress(start, 65_536))
     except zlib.error:
-        found = None
-    if found is None:
+        begins = None
+    if begins is None:
         raise ArchiveFailed(f"{path} does not begin with a warcinfo record: put back an undamaged copy of it")
-    return found[1].decode("ascii", "replace")

@@ -88,10 +88,9 @@ class Segment:
     """
 
     def __init__(
-        self, folder: Path, name: str, info_id: str, mark: SegmentMark, tables: Sequence[str], parts_end: int
+        self, folder: Path, name: str, mark: SegmentMark, tables: Sequence[str], parts_end: int
     ) -> None:
         self.name = name
-        self.info_id = info_id
         self.length = mark.length
         self.index_length = mark.index_length
         self.rows_length = mark.rows_length
@@ -113,10 +112,10 @@ class Segment:
             raise
 
     @classmethod
-    def create(cls, folder: Path, name: str, info_id: str, warcinfo: bytes, tables: Sequence[str]) -> Segment:
+    def create(cls, folder: Path, name: str, warcinfo: bytes, tables: Sequence[str]) -> Segment:
         files = SegmentFiles(folder, name)
         try:
-            segment = cls(folder, name, info_id, SegmentMark(name, 0, 0), tables, 0)
+            segment = cls(folder, name, SegmentMark(name, 0, 0), tables, 0)
         except OSError:
             files.discard()
             raise

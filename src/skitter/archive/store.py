@@ -1,6 +1,6 @@
-"""The archive of a crawl: exchanges in, WARC segments and their index out, each record exactly once.
+"""The archive of a crawl: parcels in, WARC segments and their index out, each record exactly once.
 
-The last station before settle. `append` writes, `marks` says what to commit, the frontier commits the marks
+The last station before settle. `place` writes, `marks` says what to commit, the frontier commits the marks
 together with the pages, `committed` acknowledges, `synced` says that the commits are on the disk; whatever falls
 between is cut off by the next `open`. One archive per folder, used from one thread. Never fetches, parses or
 decides what is worth keeping.
@@ -19,15 +19,15 @@ from pathlib import Path
 from skitter.archive import warc
 from skitter.archive.background import Background
 from skitter.archive.cdxj import write_merged
+from skitter.archive.packing import Parcel
 from skitter.archive.parts import TABLES
-from skitter.archive.records import Archived, Records, Stored
+from skitter.archive.placing import Archived, placed
 from skitter.archive.recovery import next_serial, recover
-from skitter.archive.rows import NOTHING_SAID, Said
 from skitter.archive.segments import INDEX, WARC, Segment, fault, sync_folder
 from skitter.clock import Clock
 from skitter.errors import FolderInUse, SettingsError
 from skitter.faultpoints import Point, reach
-from skitter.model import Copy, Exchange, SegmentMark
+from skitter.model import Copy, SegmentMark
 from skitter.settings import ArchiveSettings
 
 __all__ = ["Archive", "Archived"]
@@ -74,7 +74,6 @@ class Archive:
         self._full: list[Segment] = []
         self._offered: dict[str, SegmentMark] = {}
         self._ids = warc.record_ids()
-        self._records = Records(settings, self._ids)
         self._begun_since_sync = False
         self._background = Background()
         self.parts_written = 0
@@ -115,32 +114,18 @@ class Archive:
         except OSError as error:
             raise fault(folder, error) from error
 
-    def append(
-        self,
-        exchange: Exchange,
-        *,
-        digest: bytes,
-        media_type: str,
-        original: Copy | None = None,
-        said: Said = NOTHING_SAID,
-    ) -> Archived:
+    def place(self, parcel: Parcel, original: Copy | None = None) -> Archived:
         """Store one exchange; with `original`, as a revisit that points at that copy instead of a body, unless
         that copy may yet be lost with a segment that is not stored: then with its body again.
 
-        `original.fetched_at` is the `sent_at` of the exchange that was stored then. `said` goes into the metadata
-        record and the tables. What it costs: bench/archive.py.
+        `original.fetched_at` is the `sent_at` of the exchange that was stored then.
         """
         try:
             segment = self._writable()
-            stored = Stored(
-                exchange=exchange,
-                said=said,
-                sent_at=exchange.sent_at or self._clock.now(),
-                digest=digest,
-                media_type=media_type,
-                original=original if self._is_safe(original, exchange, segment) else None,
+            known = original if self._is_safe(original, parcel, segment) else None
+            members, line, row, archived = placed(
+                parcel, known, segment.name, segment.length, self._settings.compression
             )
-            members, line, row, archived = self._records.of(stored, segment)
             reach(Point.BEFORE_APPEND)
             segment.append(members, line, row)
             reach(Point.AFTER_APPEND)
@@ -148,10 +133,10 @@ class Archive:
             raise fault(self.folder, error) from error
         return archived
 
-    def _is_safe(self, original: Copy | None, exchange: Exchange, segment: Segment) -> bool:
+    def _is_safe(self, original: Copy | None, parcel: Parcel, segment: Segment) -> bool:
         # A 304 has no body to store instead.
         at = original.segment if original is not None else ""
-        return at not in self._unstored or at == segment.name or exchange.status == 304
+        return at not in self._unstored or at == segment.name or parcel.status == 304
 
     def stored(self, segment: str) -> None:
         """All of a finished segment is safe in the object store, and the frontier knows."""
@@ -271,9 +256,9 @@ class Archive:
         now = self._clock.now()
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(now))
         name = f"{self._settings.prefix}-{stamp}-{self._serial:05d}{WARC}"
-        info_id = next(self._ids)
-        info = warc.warcinfo(info_id, warc.warc_date(now), name, self._about, self._settings.compression)
-        segment = Segment.create(self.folder, name, info_id, info, self._settings.tables)
+        level = self._settings.compression
+        info = warc.warcinfo(next(self._ids), warc.warc_date(now), name, self._about, level)
+        segment = Segment.create(self.folder, name, info, self._settings.tables)
         segment.part_at = segment.begun_at = now
         if self._settings.url:
             self._unstored.add(name)

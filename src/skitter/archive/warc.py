@@ -17,7 +17,7 @@ from hashlib import sha256
 from isal import isal_zlib
 
 from skitter import __version__
-from skitter.archive.heads import request_head, response_head
+from skitter.archive.heads import request_head
 from skitter.model import Copy, Exchange
 
 _GZIP = 31
@@ -97,13 +97,11 @@ def request_record(exchange: Exchange, record_id: str, date: str, common: str) -
     return _member("request", record_id, date, extra, request_head(exchange.request), b"", _FASTEST)
 
 
-def response_record(exchange: Exchange, record_id: str, date: str, extra: str, level: int) -> bytes:
-    head = response_head(exchange.head, exchange.status, len(exchange.body))
-    return _digested("response", record_id, date, extra, head, exchange.body, level)
+def response_record(head: bytes, body: bytes, record_id: str, date: str, extra: str, level: int) -> bytes:
+    return _digested("response", record_id, date, extra, head, body, level)
 
 
-def revisit_record(exchange: Exchange, record_id: str, date: str, extra: str, level: int) -> bytes:
-    head = response_head(exchange.head, exchange.status, len(exchange.body))
+def revisit_record(head: bytes, record_id: str, date: str, extra: str, level: int) -> bytes:
     return _digested("revisit", record_id, date, extra, head, b"", level)
 
 
@@ -116,10 +114,11 @@ def metadata_record(record_id: str, about: str, date: str, common: str, block: s
     return _member("metadata", record_id, date, extra, block.encode("utf-8", "replace"), b"", _FASTEST)
 
 
-def common_fields(exchange: Exchange, uri: str, info_id: str) -> str:
-    """What all records of one exchange say."""
+def common_fields(exchange: Exchange, uri: str) -> str:
+    """What all records of one exchange say. Not WARC-Warcinfo-ID: who makes a record does not know in which
+    segment it will lie, and without the field it belongs to the warcinfo record before it (WARC 1.1, 5.14)."""
     address = f"WARC-IP-Address: {exchange.address}\r\n" if exchange.address else ""
-    return f"WARC-Target-URI: {uri}\r\n{address}WARC-Warcinfo-ID: <{info_id}>\r\n"
+    return f"WARC-Target-URI: {uri}\r\n{address}"
 
 
 def response_fields(exchange: Exchange, common: str, digest: str, media_type: str, request_id: str) -> str:

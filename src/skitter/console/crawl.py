@@ -197,7 +197,9 @@ async def _run(crawl: Crawl, display: Display) -> Ended:
     showing = asyncio.create_task(_show(crawl, display))
     _on_interrupt(crawl, running, display)
     try:
-        return await running
+        ended = await running
+        crawl.desk.complain_of_room()
+        return ended
     except asyncio.CancelledError:
         return Ended.STOPPED
     finally:
@@ -207,7 +209,7 @@ async def _run(crawl: Crawl, display: Display) -> Ended:
 
 def _on_interrupt(crawl: Crawl, running: asyncio.Task[Ended], display: Display) -> None:
     def interrupted(name: str) -> None:
-        if crawl.loop.draining and not crawl.loop.is_short_of_room:
+        if crawl.loop.draining and not crawl.desk.is_short_of_room:
             display.note(f"{name} again: stopping at once; what was in flight will be fetched again")
             running.cancel()
             return
@@ -215,6 +217,7 @@ def _on_interrupt(crawl: Crawl, running: asyncio.Task[Ended], display: Display) 
             f"{name}: finishing {crawl.fetcher.in_flight} requests in flight; press again to stop at once"
         )
         crawl.log.write(Event.CRAWL_DRAINING, why=name)
+        crawl.desk.drain()
         crawl.loop.drain()
 
     loop = asyncio.get_running_loop()
@@ -227,9 +230,9 @@ async def _show(crawl: Crawl, display: Display) -> None:
         phase = Phase.CRAWLING
         if crawl.loop.draining:
             phase = Phase.DRAINING
-        elif crawl.loop.is_paused:
+        elif crawl.desk.is_paused:
             phase = Phase.PAUSED
-        elif crawl.report.waiting_until is not None:
+        elif crawl.loop.waiting_until is not None:
             phase = Phase.WAITING
         display.update(await snapshot(crawl, phase))
         crawl.log.flush()
@@ -239,6 +242,9 @@ async def _show(crawl: Crawl, display: Display) -> None:
 async def snapshot(crawl: Crawl, phase: Phase) -> Snapshot:
     telemetry = crawl.telemetry
     telemetry.gauge(Metric.IN_FLIGHT, crawl.fetcher.in_flight)
+    telemetry.gauge(Metric.LEASES, crawl.loop.held)
+    pulse = round(crawl.loop.longest_pulse * 1000)
+    telemetry.gauge(Metric.LONGEST_PULSE, max(pulse, telemetry.value(Metric.LONGEST_PULSE)))
     telemetry.gauge(Metric.DNS_HITS, crawl.resolver.hits)
     telemetry.gauge(Metric.DNS_LOOKUPS, crawl.resolver.misses)
     telemetry.gauge(Metric.DNS_FAILURES, crawl.resolver.failures)

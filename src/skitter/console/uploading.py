@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from skitter.console.display import Display
 from skitter.console.wording import counted, size
+from skitter.desk.upload import Uploader
 from skitter.telemetry import Ended, Event
 from skitter.wiring import Crawl, close_archive
-from skitter.worker.upload import Uploader
 
 _LOOK = 0.25
 _SAY_AGAIN = 10.0
@@ -28,7 +28,7 @@ async def uploading(crawl: Crawl, display: Display) -> AsyncIterator[Callable[[E
         yield _nothing_to_do
         return
     running = asyncio.create_task(uploader.run())
-    running.add_done_callback(crawl.loop.note_fault)
+    running.add_done_callback(crawl.desk.note_fault)
     telling = asyncio.create_task(_tell(crawl, uploader, display))
 
     async def rest(ended: Ended) -> Ended:
@@ -89,8 +89,8 @@ async def _tell(crawl: Crawl, uploader: Uploader, display: Display) -> None:
         elif said and not uploader.trouble:
             display.note("the object store answers again")
             said = ""
-        if crawl.loop.is_paused != was_paused:
-            was_paused = crawl.loop.is_paused
+        if crawl.desk.is_paused != was_paused:
+            was_paused = crawl.desk.is_paused
             _tell_pause(crawl, uploader, display, was_paused)
         await asyncio.sleep(_LOOK)
 

@@ -13,6 +13,7 @@ What every implementation must keep, and `tests/contract` checks:
 - `settle` is atomic: the outcome, the links it brought, the host's health and the archive marks are committed
   together or not at all; settling twice changes nothing the second time.
 - A stale token changes nothing that a newer lease did.
+- `judge` says of each outcome what the next `settle` does with it, so that only what counts is archived.
 - With an object store (`archive.url`) every archived fetch is held by its segment until `stored` is told of it;
   what is held goes back to its queue, once, when the segment is `lost`, and never afterwards.
 
@@ -214,6 +215,10 @@ class Frontier(Protocol):
     ) -> list[HostLease]:
         """Up to `capacity` hosts that are ready now, each for `duration` seconds, with `most_tasks` tasks each at
         most (None: as many as fit)."""
+        ...
+
+    async def judge(self, outcomes: Sequence[Outcome]) -> list[Settled]:
+        """Which of them `settle` would accept if it were called next; changes nothing."""
         ...
 
     async def settle(

@@ -1,12 +1,13 @@
 """The worker's loop: lease hosts, keep to their pace, bound what is in flight, settle in batches, drain.
 
 A lease is served by one coroutine (or as many as the operator allows in parallel for that host), which starts a
-request only when the host's delay has passed since the last one was sent and the last one has ended. Outcomes are
-settled together with the archive's marks on every pulse; a crash between pulses loses nothing but the effort.
+request only when the host's delay has passed since the last one was sent and the last one has ended. What came of
+it is handed to the brain on every pulse; a crash between pulses loses nothing but the effort. Never decides what
+is asked next, nor what is kept.
 
     running   leases are asked for, served and settled
     draining  no new leases, no new requests; what is in flight ends, the rest is released
-    stopped   nothing in flight; outcomes settled, leases released
+    stopped   nothing in flight; deliveries settled, leases released
 """
 
 from __future__ import annotations
@@ -16,25 +17,21 @@ import os
 import socket
 from collections.abc import Iterator
 from functools import partial
-from typing import Protocol
 
-from skitter.archive.store import Archive
 from skitter.clock import Clock
-from skitter.errors import DiskFull
-from skitter.faultpoints import Point, reach
-from skitter.frontier.base import Frontier
-from skitter.model import Failed, Host, HostLease, Outcome, Task, Token
+from skitter.desk.brain import Brain, Delivery, Standing
+from skitter.desk.desk import ended_by
+from skitter.model import Failed, Host, HostLease, Task, Token
 from skitter.schedule.retry import RULES
 from skitter.settings import Settings
 from skitter.telemetry import Ended
-from skitter.worker.report import Report
 from skitter.worker.slots import Slots
 from skitter.worker.step import Step
 
 # Outcomes wait about this long for company; the price of a kill is a refetch of what waited.
 _PULSE = 0.05
 _SHORTEST_PULSE = 0.005
-_HOUSEKEEPING = 1.0
+_RENEWAL = 1.0
 # Hosts held at once: at one page per host and second this is also the most pages per second.
 _MOST_LEASES = 4096
 _RENEW_AT = 0.5
@@ -59,75 +56,66 @@ class Pace:
         self._next = max(self._next, at + self._delay)
 
 
-class Spool(Protocol):
-    """What waits to be stored elsewhere."""
-
-    def is_full(self) -> bool: ...
-
-
 class Loop:
+    """`waiting_until` is set while nothing can be asked, to when the next host or retry is ready."""
+
     def __init__(
-        self,
-        frontier: Frontier,
-        archive: Archive,
-        step: Step,
-        clock: Clock,
-        settings: Settings,
-        report: Report,
-        spool: Spool | None = None,
+        self, brain: Brain, step: Step, clock: Clock, settings: Settings, *, name: str = "", ends: bool = True
     ) -> None:
-        self._frontier = frontier
-        self._archive = archive
+        """With `ends` the loop is over when nothing is left to do; without, when it is drained."""
+        self._brain = brain
         self._step = step
         self._clock = clock
         self._settings = settings
-        self._report = report
-        self._name = f"{socket.gethostname()}-{os.getpid()}"
+        self._name = name or f"{socket.gethostname()}-{os.getpid()}"
+        self._ends = ends
         self._slots = Slots(settings.fetch.concurrency, settings.fetch.connections, step.quiet)
         self._leases: dict[Token, tuple[HostLease, float]] = {}
         self._serving: set[asyncio.Task[None]] = set()
         self._by_host: dict[Host, asyncio.Task[None]] = {}
         self._sleepers: set[asyncio.Future[None]] = set()
-        self._outcomes: list[Outcome] = []
+        self._deliveries: list[Delivery] = []
         self._given_up: list[tuple[Host, Token]] = []
         self._wake = asyncio.Event()
         self._fault: BaseException | None = None
-        self._syncing: asyncio.Task[None] | None = None
-        self._synced_at = clock.now()
         self.draining = False
-        self.is_short_of_room = False
-        self._spool = spool
-        self.is_paused = False
+        self.waiting_until: float | None = None
+        self.longest_pulse = 0.0
 
     async def run(self) -> Ended:
         """Until nothing is left to do, the limit is reached, or `drain` was called."""
-        next_chores = 0.0
+        next_renewal = 0.0
         last = self._clock.now()
         try:
             while True:
                 # Settle first: an outcome must find its lease alive, however long this process was paused.
                 await self._settle()
                 now = self._clock.now()
-                self._report.pulse(now - last)
+                self.longest_pulse = max(self.longest_pulse, now - last)
                 last = now
-                if now >= next_chores:
-                    # what was moved in a bounded step may be one of many
-                    next_chores = now if await self._chores(now) else now + _HOUSEKEEPING
-                self._sync_in_background(now)
+                if now >= next_renewal:
+                    next_renewal = now + _RENEWAL
+                    await self._renew(now)
+                # After the renewal: a lease that ran out while we were paused is still ours if nobody took it,
+                # and its request may still be in flight.
+                await self._brain.beat()
                 self._slots.look()
                 ended = await self._lease_more()
                 if ended is not None:
-                    self._complain_of_room()
                     return ended
                 await self._pause()
+        except Exception as error:
+            self._fault = self._fault or error
+            raise
         finally:
             await self._stop()
 
-    def drain(self) -> None:
-        self.is_short_of_room = False
-        self._wind_down()
+    @property
+    def held(self) -> int:
+        """Leases."""
+        return len(self._leases)
 
-    def _wind_down(self) -> None:
+    def drain(self) -> None:
         self.draining = True
         for woken in tuple(self._sleepers):
             _set(woken)
@@ -147,97 +135,46 @@ class Loop:
         if self._serving:
             await asyncio.sleep(_SHORTEST_PULSE)
 
-    async def _chores(self, now: float) -> int:
-        # Renew before reaping: a lease that ran out while we were paused is still ours if nobody took it, and
-        # its request may still be in flight.
-        await self._renew(now)
-        moved = await self._frontier.promote(now)
-        if expired := await self._frontier.reap(now):
-            self._report.expired(expired)
-        self._report.holding(len(self._leases))
-        self._look_for_room()
-        # Unlike a full disk it needs no closing: what is uploaded meanwhile makes room.
-        self.is_paused = self._spool is not None and self._spool.is_full()
-        return moved
-
-    def _look_for_room(self) -> None:
-        """Stop while there is still room for what is in flight: a store that met a full disk has to be closed."""
-        if not self.draining and self._archive.free < self._settings.archive.min_free:
-            self.is_short_of_room = True
-            self._wind_down()
-
-    def _complain_of_room(self) -> None:
-        if self.is_short_of_room:
-            raise DiskFull(
-                f"only {self._archive.free:,} bytes are free on the disk of {self._archive.folder}, and "
-                f"archive.min_free is {self._settings.archive.min_free:,}: make room"
-            )
-
-    def _sync_in_background(self, now: float) -> None:
-        """fsync takes tens of milliseconds; it must not hold up the hosts."""
-        if now - self._synced_at < self._settings.frontier.sync_interval:
-            return
-        if self._syncing is None or self._syncing.done():
-            self._synced_at = now
-            self._syncing = asyncio.get_running_loop().create_task(self._sync())
-            self._syncing.add_done_callback(self.note_fault)
-
-    async def _sync(self) -> None:
-        # The archive first: a mark must not outlive the bytes it promises.
-        await asyncio.to_thread(self._archive.sync_later())
-        await self._frontier.sync()
-        self._archive.synced()
-
     async def _settle(self) -> None:
         if self._fault is not None:
             raise self._fault
-        if self._outcomes:
-            outcomes, self._outcomes = self._outcomes, []
-            marks = self._archive.marks()
-            reach(Point.BEFORE_SETTLE)
-            settlements = await self._frontier.settle(outcomes, marks)
-            reach(Point.AFTER_SETTLE)
-            self._archive.committed()
-            reach(Point.AFTER_ACKNOWLEDGE)
-            self._step.committed()
-            self._report.settled(outcomes, settlements)
+        if self._deliveries:
+            deliveries, self._deliveries = self._deliveries, []
+            await self._brain.settle(deliveries)
         if self._given_up:
             given_up, self._given_up = self._given_up, []
-            await self._frontier.release(given_up)
+            await self._brain.release(given_up)
 
     async def _lease_more(self) -> Ended | None:
+        standing = self._brain.standing
+        if standing is Standing.CLOSING and not self.draining:
+            self.drain()
         if self.draining:
             return None if self._serving else Ended.INTERRUPTED
-        if self.is_paused:
+        if standing is Standing.PAUSED:
             return None
         capacity = _MOST_LEASES - len(self._leases)
         if capacity > 0:
             duration = self._settings.frontier.lease_duration
-            for lease in await self._frontier.lease(self._name, capacity, duration):
+            for lease in await self._brain.lease(self._name, capacity, duration):
                 self._leases[lease.token] = (lease, lease.deadline)
                 self._spawn(lease)
-        busy = self._serving or self._outcomes or self._given_up
-        return None if busy else await self._end()
+        busy = self._serving or self._deliveries or self._given_up
+        return None if busy or not self._ends else await self._end()
 
     async def _end(self) -> Ended | None:
         """Nothing is held: is anything still to come that is worth waiting for?"""
-        horizon = await self._frontier.horizon()
-        if horizon.limit_reached:
-            return Ended.LIMIT
-        if horizon.next_at is None:
-            return Ended.COMPLETE
-        wait = horizon.next_at - self._clock.now()
-        if wait > self._settings.crawl.linger:
-            return Ended.WAITING
-        self._report.waiting(horizon.next_at)
-        return None
+        horizon = await self._brain.horizon()
+        ended = ended_by(horizon, self._clock.now(), self._settings.crawl.linger)
+        self.waiting_until = horizon.next_at
+        return ended
 
     async def _renew(self, now: float) -> None:
         duration = self._settings.frontier.lease_duration
         soon = [lease for lease, deadline in self._leases.values() if deadline - now < duration * _RENEW_AT]
         if not soon:
             return
-        deadlines = await self._frontier.renew([(lease.host, lease.token) for lease in soon], duration)
+        deadlines = await self._brain.renew([(lease.host, lease.token) for lease in soon], duration)
         for lease, deadline in zip(soon, deadlines, strict=True):
             if deadline is None:
                 self._lose(lease)
@@ -267,10 +204,10 @@ class Loop:
         if self._by_host.get(host) is task:
             del self._by_host[host]
         self._wake.set()
-        self.note_fault(task)
+        self._note_fault(task)
 
-    def note_fault(self, task: asyncio.Task[None]) -> None:
-        """Our own fault (disk full, a disk that cannot be synced, a bug): the loop stops at the next pulse."""
+    def _note_fault(self, task: asyncio.Task[None]) -> None:
+        """A bug: the loop stops at the next pulse."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fault = self._fault or error
 
@@ -345,16 +282,17 @@ class Loop:
 
     def _may_start(self, lease: HostLease) -> bool:
         held = self._leases.get(lease.token)
-        stopping = self.draining or self.is_paused
-        return not stopping and held is not None and self._clock.now() < held[1]
+        if self.draining or self._brain.standing is not Standing.OPEN:
+            return False
+        return held is not None and self._clock.now() < held[1]
 
     async def _one(self, lease: HostLease, pace: Pace, task: Task) -> bool:
         """One request; True when the host should be left alone after it."""
-        outcome, exchange = await self._step.run(lease, task)
-        pace.sent(outcome.sent_at)
-        self._outcomes.append(outcome)
-        self._report.fetched(lease, outcome, exchange)
-        result = outcome.result
+        delivery = await self._step.run(lease, task)
+        pace.sent(delivery.outcome.sent_at)
+        self._deliveries.append(delivery)
+        self.waiting_until = None
+        result = delivery.outcome.result
         return isinstance(result, Failed) and RULES[result.kind].blames_host
 
     # -- the end
@@ -365,8 +303,6 @@ class Loop:
             task.cancel()
         if self._serving:
             await asyncio.gather(*self._serving, return_exceptions=True)
-        if self._syncing is not None:
-            await asyncio.gather(self._syncing, return_exceptions=True)
         if self._fault is None:
             await self._settle()
 

@@ -1,7 +1,7 @@
-"""The whole path of one URL on one screen: fetch, archive, read, and the outcome that settles it.
+"""The whole path of one URL on one screen: fetch, read, pack, and the delivery that settles it.
 
-A step holds nothing between two URLs. It makes exactly one request, writes at most one record, and returns one
-outcome; what becomes of it is the frontier's decision.
+A step holds nothing between two URLs. It makes exactly one request, packs at most one record, and returns one
+delivery; what becomes of it is the desk's decision.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from hashlib import sha256
 
 from msgspec.structs import replace
 
+from skitter.archive.packing import Packer, Parcel
 from skitter.archive.rows import Said
-from skitter.archive.store import Archive
 from skitter.clock import Clock
+from skitter.desk.brain import Delivery
 from skitter.fetch.coding import Decoded, Undecodable, decode_body
 from skitter.fetch.curl import Fetcher
 from skitter.fetch.transfer import Headers, Judge
-from skitter.frontier.base import Frontier
 from skitter.model import (
-    Copy,
     Discovered,
     Exchange,
     Failed,
@@ -53,43 +52,30 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)
 _CODED_START = 512
 _CUT = "read to"
-# Bytes. A revisit record takes some 680 in the archive, as many as a short error page as it is.
-_WORTH_A_REVISIT = 512
 _LONGEST_RETRY_AFTER = 7 * 86_400
 # A page's own stylesheet is at level 1; three levels of sheets that it imports are read for what they need.
 _DEEPEST_SHEET = 4
 
 
 class Step:
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        archive: Archive,
-        frontier: Frontier,
-        clock: Clock,
-        settings: Settings,
-        pdfs: PdfReader,
-    ) -> None:
+    def __init__(self, fetcher: Fetcher, clock: Clock, settings: Settings, pdfs: PdfReader) -> None:
         self._fetcher = fetcher
-        self._archive = archive
-        self._frontier = frontier
         self._clock = clock
         self._settings = settings
         self._pdfs = pdfs
+        self._packer = Packer(settings.archive)
         self._links = LinkReader()
         self._turns = Turns(clock)
         self._keeps_links = "links" in settings.archive.tables
         self._tells_links = self._keeps_links or settings.archive.metadata
         self._fingerprint = _simhash() if settings.crawl.near_duplicates else None
         self._needs_text = self._fingerprint is not None or "text" in settings.archive.tables
-        # Bodies archived since the last commit: the frontier cannot know them yet.
-        self._fresh_copies: dict[bytes, Copy] = {}
 
     def prepare(self, lease: HostLease) -> None:
         """The lease will be served soon: what can be found out without asking the host, is."""
         self._fetcher.prepare(lease.tasks[0].url)
 
-    async def run(self, lease: HostLease, task: Task) -> tuple[Outcome, Exchange | None]:
+    async def run(self, lease: HostLease, task: Task) -> Delivery:
         answer = await self._fetcher.fetch(
             task.url,
             etag=task.etag,
@@ -99,54 +85,35 @@ class Step:
         )
         if isinstance(answer, Failed):
             now = self._clock.now()
-            return _outcome(lease, task, now, now, answer), None
+            return Delivery(_outcome(lease, task, now, now, answer))
         try:
-            result = await self._answered(task, answer)
+            result, parcel = await self._answered(task, answer)
         finally:
             self._fetcher.let_go(answer)
-        return _outcome(lease, task, answer.sent_at, answer.ended_at, result, answer.address), answer
+        outcome = _outcome(lease, task, answer.sent_at, answer.ended_at, result, answer.address)
+        return Delivery(outcome, parcel, answer.reused_connection)
 
-    async def _answered(self, task: Task, answer: Exchange) -> Result:
+    async def _answered(self, task: Task, answer: Exchange) -> tuple[Result, Parcel]:
         digest = sha256(answer.body).digest()
-        sought = _held(task, answer, digest)
-        (known,) = await self._frontier.first_copies((sought,)) if sought else (None,)
         pdf = await self._read_pdf(task, answer)
         # Last: a turn that was taken before a wait would be over when the page is read.
         await self._turns.take()
-        # Nothing is awaited from here on: a record and its outcome are never separated by a commit.
         page, note = self._page(answer, pdf) if _is_document(task, answer) else (None, "")
         result = self._read(task, answer, digest, page, note)
-        said = self._said(task, result, page)
-        return self._stored(result, answer, digest, known, said)
+        parcel = self._packer.pack(
+            answer,
+            digest=digest,
+            media_type=parse_content_type(answer.header("content-type")).essence,
+            said=self._said(task, result, page),
+            stands_for=task.digest if answer.status == 304 else b"",
+        )
+        return result, parcel
 
     def quiet(self) -> int:
         """Requests under way that hardly move."""
         return self._fetcher.lulls.quiet
 
-    def committed(self) -> None:
-        self._fresh_copies.clear()
-
-    # -- archive
-
-    def _stored(
-        self, result: Result, exchange: Exchange, digest: bytes, known: Copy | None, said: Said
-    ) -> Result:
-        """The result, with where its exchange lies in the archive."""
-        original = known or (self._fresh_copies.get(digest) if exchange.body else None)
-        media_type = parse_content_type(exchange.header("content-type")).essence
-        again = None if 0 < len(exchange.body) < _WORTH_A_REVISIT else original
-        archived = self._archive.append(
-            exchange, digest=digest, media_type=media_type, original=again, said=said
-        )
-        # Again with its body, where the copy that is known may yet be lost: then this one is known from now on.
-        is_new = original is None or (again is not None and not archived.is_revisit)
-        if not is_new or not exchange.body:
-            return replace(result, record=archived.record)
-        copy = Copy(exchange.url, exchange.sent_at, archived.record_id, archived.record.segment)
-        self._fresh_copies[digest] = copy
-        if isinstance(result, Fetched | RobotsRead):
-            return replace(result, record=archived.record, copy=copy)
-        return replace(result, record=archived.record)
+    # -- what is told of it
 
     def _said(self, task: Task, result: Result, page: PageContent | None) -> Said:
         """What the archive's tables and metadata records tell beside the exchange itself."""
@@ -349,13 +316,6 @@ def _is_pdf(exchange: Exchange) -> bool:
 
 def _joined(headers: Headers, name: str) -> str:
     return ", ".join(value for key, value in headers if key == name)
-
-
-def _held(task: Task, exchange: Exchange, digest: bytes) -> bytes:
-    """The digest of the body that this answer stands for: its own, or the one that a 304 says still holds."""
-    if exchange.body:
-        return digest
-    return task.digest if exchange.status == 304 else b""
 
 
 def _escaped(location: str) -> str:

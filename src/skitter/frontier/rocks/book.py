@@ -116,6 +116,12 @@ class Book:
         self.timers_low = b""
         self.tally = self._load_tally()
 
+    def room(self, max_pages: int) -> int:
+        """How many more pages may come before `max_pages` could be passed; 0 means no limit."""
+        if not max_pages:
+            return 1 << 30
+        return max_pages - self.tally.pages - self.tally.urls.get(UrlState.IN_PROGRESS, 0)
+
     def trim(self) -> None:
         for cache in (self._hosts, self._rules, self._parsed, self._leases, self._anchors, self._held):
             cache.trim()
@@ -293,10 +299,7 @@ class Turn:
         self.put("urls", key, encode(row))
 
     def room(self, max_pages: int) -> int:
-        """How many more pages may come before `max_pages` could be passed; 0 means no limit."""
-        if not max_pages:
-            return 1 << 30
-        return max_pages - self.tally.pages - self.tally.urls.get(UrlState.IN_PROGRESS, 0)
+        return self.book.room(max_pages)
 
     # -- moves
 

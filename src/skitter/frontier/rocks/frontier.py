@@ -23,6 +23,7 @@ from skitter.frontier.base import (
     Horizon,
     HostStanding,
     HostView,
+    Settled,
     Settlement,
     Stats,
 )
@@ -31,6 +32,7 @@ from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.health import Health
 from skitter.frontier.rocks.holding import let_go
+from skitter.frontier.rocks.judging import judge
 from skitter.frontier.rocks.leasing import Leasing
 from skitter.frontier.rocks.losing import give_back_some
 from skitter.frontier.rocks.memory import MemoryPlan
@@ -91,6 +93,7 @@ class RocksFrontier:
         self._store = Store(folder, memory, read_only=read_only)
         self._book = Book(self._store, settings, memory, clock.now())
         self._read_only = read_only
+        self._max_pages = settings.crawl.max_pages
         self._holds = bool(settings.archive.url)
         self._filter_file = folder / "seen.filter"
         scope = Scope(settings.crawl, settings.fetch.max_redirects)
@@ -144,11 +147,14 @@ class RocksFrontier:
         with self._book.turn(self._clock.now()) as turn:
             return self._leasing.lease(turn, worker, capacity, duration, most_tasks)
 
+    async def judge(self, outcomes: Sequence[Outcome]) -> list[Settled]:
+        return judge(self._book, outcomes, self._book.room(self._max_pages))
+
     async def settle(
         self, outcomes: Sequence[Outcome], marks: Sequence[SegmentMark] = ()
     ) -> list[Settlement]:
         with self._book.turn(self._clock.now()) as turn:
-            settlements = [self._settling.settle(turn, outcome) for outcome in outcomes]
+            settlements = self._settling.settle_all(turn, outcomes)
             for mark in marks:
                 turn.put("meta", _MARK + mark.segment.encode(), _encode(mark))
                 if self._holds:

@@ -8,6 +8,8 @@ everything else that is stale changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from skitter.frontier.base import Settled, Settlement
@@ -70,6 +72,12 @@ class Settling:
         self._admission = admission
         self._health = health
         self._addresses = addresses
+        self._late_room = 0
+
+    def settle_all(self, turn: Turn, outcomes: Sequence[Outcome]) -> list[Settlement]:
+        # by the room there was before the batch, as `judging` has it
+        self._late_room = turn.room(self._max_pages)
+        return [self.settle(turn, outcome) for outcome in outcomes]
 
     def settle(self, turn: Turn, outcome: Outcome) -> Settlement:
         if skew := turn.book.skew:
@@ -149,8 +157,9 @@ class Settling:
             return self._stale(turn)
         if host.lease is not None and outcome.key in turn.book.lease_slots(ident, host.lease.token):
             return self._stale(turn)
-        if not row.requisite and turn.room(self._max_pages) <= 0:
+        if not row.requisite and self._late_room <= 0:
             return self._stale(turn)
+        self._late_room -= 1
         tier = lane_of(row.slot) - 1
         host.queued[tier] -= 1
         turn.tally.tiers[tier] -= 1

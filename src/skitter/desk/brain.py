@@ -1,0 +1,57 @@
+"""What a worker needs of the one who knows: hosts to ask, and somebody who takes what came of it.
+
+Between `worker/` and the desk. In one process the brain is the desk itself; in another it is `worker/remote.py`,
+which speaks to a desk over HTTP. Never lets a worker see how pages are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from skitter.archive.packing import Parcel
+from skitter.frontier.base import Horizon
+from skitter.model import Host, HostLease, Outcome, Token
+
+
+class Delivery(msgspec.Struct, frozen=True, array_like=True):
+    """What became of one task: its outcome, without a place in the archive, and what is to be put there. There is
+    no parcel where there was no answer."""
+
+    outcome: Outcome
+    parcel: Parcel | None = None
+    reused_connection: bool = False
+
+
+class Standing(StrEnum):
+    """What the brain has to say to all workers."""
+
+    OPEN = "open"
+    PAUSED = "paused"
+    """No new requests for now: too much waits to be stored, or nobody is there to take it."""
+    CLOSING = "closing"
+    """No new requests: the disk is nearly full."""
+
+
+class Brain(Protocol):
+    @property
+    def standing(self) -> Standing: ...
+
+    async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]: ...
+
+    async def settle(self, deliveries: Sequence[Delivery]) -> None:
+        """Returns when they are the brain's: they need not be told again."""
+        ...
+
+    async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]: ...
+
+    async def release(self, leases: Sequence[tuple[Host, Token]]) -> None: ...
+
+    async def horizon(self) -> Horizon: ...
+
+    async def beat(self) -> None:
+        """Called on every pulse of a worker's loop: the brain's own duties."""
+        ...

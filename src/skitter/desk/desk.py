@@ -1,0 +1,198 @@
+"""The desk: the one place where pages are committed, whoever fetched them, and where the crawl is kept in order.
+
+Above the frontier and the archive, below the workers. A delivery is judged by the frontier, put into the archive
+only if it counts, and settled together with the archive's marks, before anything else may be committed: so an
+outcome that came too late leaves no record, however many workers there are. Never fetches or reads a page.
+
+    open      leases are given, deliveries are taken
+    paused    too much waits for upload: no leases
+    closing   the disk is nearly full, or the operator has had enough: no leases, deliveries are taken
+    broken    a fault of ours: every call raises it, and what was not committed is gone
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+from skitter.archive.store import Archive
+from skitter.clock import Clock
+from skitter.desk.brain import Delivery, Standing
+from skitter.desk.filing import Filing
+from skitter.desk.report import Report
+from skitter.errors import DiskFull
+from skitter.faultpoints import Point, reach
+from skitter.frontier.base import Frontier, Horizon, Settled, Settlement
+from skitter.model import Host, HostLease, Outcome, Token
+from skitter.settings import Settings
+from skitter.telemetry import Ended
+
+_HOUSEKEEPING = 1.0
+
+
+class Spool(Protocol):
+    """What waits to be stored elsewhere."""
+
+    def is_full(self) -> bool: ...
+
+
+class Desk:
+    def __init__(
+        self,
+        frontier: Frontier,
+        archive: Archive,
+        clock: Clock,
+        settings: Settings,
+        report: Report,
+        spool: Spool | None = None,
+    ) -> None:
+        self._frontier = frontier
+        self._archive = archive
+        self._clock = clock
+        self._settings = settings
+        self._report = report
+        self._spool = spool
+        self._filing = Filing(archive)
+        # Between a judgement and its commit no other commit may come, whatever the frontier awaits.
+        self._turn = asyncio.Lock()
+        self._fault: BaseException | None = None
+        self._next_chores = 0.0
+        self._syncing: asyncio.Task[None] | None = None
+        self._synced_at = clock.now()
+        self.is_short_of_room = False
+        self.is_paused = False
+        self._is_ending = False
+
+    # -- for workers
+
+    @property
+    def standing(self) -> Standing:
+        if self.is_short_of_room or self._is_ending:
+            return Standing.CLOSING
+        return Standing.PAUSED if self.is_paused else Standing.OPEN
+
+    async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
+        if self.standing is not Standing.OPEN:
+            return []
+        async with self._turn:
+            return await self._frontier.lease(worker, capacity, duration)
+
+    async def settle(self, deliveries: Sequence[Delivery]) -> None:
+        await self.settled(deliveries)
+
+    async def settled(self, deliveries: Sequence[Delivery]) -> list[Settlement]:
+        self._check()
+        async with self._turn:
+            try:
+                outcomes = await self._filed(deliveries)
+                marks = self._archive.marks()
+                reach(Point.BEFORE_SETTLE)
+                settlements = await self._frontier.settle(outcomes, marks)
+                reach(Point.AFTER_SETTLE)
+                self._archive.committed()
+                reach(Point.AFTER_ACKNOWLEDGE)
+            except BaseException as error:
+                # Records may be written that nothing commits: the next opening cuts them off.
+                self._fault = self._fault or error
+                raise
+            self._filing.committed()
+        self._report.settled(deliveries, outcomes, settlements)
+        return settlements
+
+    async def _filed(self, deliveries: Sequence[Delivery]) -> list[Outcome]:
+        """Only what counts gets a record: 9 us a page beside what the archive itself takes."""
+        judged = await self._frontier.judge([delivery.outcome for delivery in deliveries])
+        digests = [delivery.parcel.digest if delivery.parcel else b"" for delivery in deliveries]
+        copies = iter(await self._frontier.first_copies([digest for digest in digests if digest]))
+        known = [next(copies) if digest else None for digest in digests]
+        return [
+            delivery.outcome if settled is Settled.STALE else self._filing.file(delivery, copy)
+            for delivery, settled, copy in zip(deliveries, judged, known, strict=True)
+        ]
+
+    async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
+        async with self._turn:
+            return await self._frontier.renew(leases, duration)
+
+    async def release(self, leases: Sequence[tuple[Host, Token]]) -> None:
+        async with self._turn:
+            await self._frontier.release(leases)
+
+    async def horizon(self) -> Horizon:
+        return await self._frontier.horizon()
+
+    # -- its own duties
+
+    async def beat(self) -> None:
+        self._check()
+        now = self._clock.now()
+        if now >= self._next_chores:
+            # what was moved in a bounded step may be one of many
+            self._next_chores = now if await self._chores(now) else now + _HOUSEKEEPING
+        self._sync_in_background(now)
+
+    async def _chores(self, now: float) -> int:
+        async with self._turn:
+            moved = await self._frontier.promote(now)
+            if expired := await self._frontier.reap(now):
+                self._report.expired(expired)
+        self._look_for_room()
+        # Unlike a full disk it needs no closing: what is uploaded meanwhile makes room.
+        self.is_paused = self._spool is not None and self._spool.is_full()
+        return moved
+
+    def _look_for_room(self) -> None:
+        """Stop while there is still room for what is in flight: a store that met a full disk has to be closed."""
+        if not self._is_ending and self._archive.free < self._settings.archive.min_free:
+            self.is_short_of_room = True
+
+    def complain_of_room(self) -> None:
+        if self.is_short_of_room:
+            raise DiskFull(
+                f"only {self._archive.free:,} bytes are free on the disk of {self._archive.folder}, and "
+                f"archive.min_free is {self._settings.archive.min_free:,}: make room"
+            )
+
+    def drain(self) -> None:
+        """The operator has had enough: no more leases, whatever room there is."""
+        self._is_ending = True
+        self.is_short_of_room = False
+
+    def _sync_in_background(self, now: float) -> None:
+        """fsync takes tens of milliseconds; it must not hold up the hosts."""
+        if now - self._synced_at < self._settings.frontier.sync_interval:
+            return
+        if self._syncing is None or self._syncing.done():
+            self._synced_at = now
+            self._syncing = asyncio.get_running_loop().create_task(self._sync())
+            self._syncing.add_done_callback(self.note_fault)
+
+    async def _sync(self) -> None:
+        # The archive first: a mark must not outlive the bytes it promises.
+        await asyncio.to_thread(self._archive.sync_later())
+        await self._frontier.sync()
+        self._archive.synced()
+
+    def note_fault(self, task: asyncio.Task[None]) -> None:
+        """Our own fault (disk full, a disk that cannot be synced, a bug): every later call raises it."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fault = self._fault or error
+
+    def _check(self) -> None:
+        if self._fault is not None:
+            raise self._fault
+
+    async def rest(self) -> None:
+        """Until nothing is under way in the background."""
+        if self._syncing is not None:
+            await asyncio.gather(self._syncing, return_exceptions=True)
+
+
+def ended_by(horizon: Horizon, now: float, linger: float) -> Ended | None:
+    """How a crawl of which nothing is leased has come to its end; None while something is worth waiting for."""
+    if horizon.limit_reached:
+        return Ended.LIMIT
+    if horizon.next_at is None:
+        return Ended.COMPLETE
+    return Ended.WAITING if horizon.next_at - now > linger else None
