@@ -15,26 +15,27 @@ from contextlib import asynccontextmanager
 from skitter.folder import CrawlFolder
 from skitter.service.access import Access
 from skitter.service.brain import Brain
-from skitter.service.serve import serving
+from skitter.service.serve import check_listen, serving
 from skitter.service.tickets import seal_of
 from skitter.settings import Settings
 from skitter.settings.load import Loaded, dump_toml
 from skitter.wiring import Crawl, open_crawl, probe_objects
 
-_HOUSEKEEPING = 1.0
+_BEAT = 0.05
 
 
 async def run_serve(
     folder: CrawlFolder, loaded: Loaded, listen: str, tokens: Access, say: Callable[[str], None]
 ) -> int:
     """Until SIGINT or SIGTERM. `say` is told where the service is once it answers."""
+    check_listen(listen, tokens)
     await probe_objects(loaded.settings)
     folder.lock()
     try:
         folder.write_settings(dump_toml(loaded.settings))
         async with (
             open_crawl(folder, loaded.settings) as crawl,
-            keeping(crawl, loaded.settings) as keeper,
+            keeping(crawl) as keeper,
             serving(_brain(folder, loaded.settings, crawl), listen, tokens) as where,
         ):
             say(where)
@@ -52,6 +53,7 @@ def _brain(folder: CrawlFolder, settings: Settings, crawl: Crawl) -> Brain:
         telemetry=crawl.telemetry,
         clock=crawl.clock,
         seal=seal_of(folder.path),
+        desk=crawl.desk,
     )
 
 
@@ -69,9 +71,9 @@ async def _stopped(keeper: asyncio.Task[None]) -> None:
 
 
 @asynccontextmanager
-async def keeping(crawl: Crawl, settings: Settings) -> AsyncIterator[asyncio.Task[None]]:
-    """The chores of a frontier that no worker of this process looks after."""
-    keeper = asyncio.create_task(_keep(crawl, settings))
+async def keeping(crawl: Crawl) -> AsyncIterator[asyncio.Task[None]]:
+    """The desk's duties, which no worker of this process reminds it of."""
+    keeper = asyncio.create_task(_keep(crawl))
     try:
         yield keeper
     finally:
@@ -80,15 +82,9 @@ async def keeping(crawl: Crawl, settings: Settings) -> AsyncIterator[asyncio.Tas
             await keeper
 
 
-async def _keep(crawl: Crawl, settings: Settings) -> None:
-    synced_at = crawl.clock.now()
+async def _keep(crawl: Crawl) -> None:
     while True:
-        now = crawl.clock.now()
-        moved = await crawl.frontier.promote(now)
-        await crawl.frontier.reap(now)
-        if now - synced_at >= settings.frontier.sync_interval:
-            synced_at = now
-            await crawl.frontier.sync()
+        await crawl.desk.beat()
+        crawl.desk.complain_of_room()
         crawl.log.flush()
-        # what was moved in a bounded step may be one of many
-        await asyncio.sleep(0 if moved else _HOUSEKEEPING)
+        await asyncio.sleep(_BEAT)

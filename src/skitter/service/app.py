@@ -170,6 +170,9 @@ class _Endpoint:
             return msgspec.convert(_integral(msgspec.json.decode(raw)), self._route.body)
         except msgspec.ValidationError as second:
             raise Problem(Trouble.INVALID, str(second)) from second
+        except (msgspec.DecodeError, RecursionError):
+            # what was wrong at first is told: the rest was not even looked at then
+            raise Problem(Trouble.INVALID, str(error)) from error
 
 
 def _integral(value: Any) -> Any:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skitter.clock import Clock
+from skitter.desk.brain import Delivery, Standing
+from skitter.desk.desk import Desk
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier, Settlement
 from skitter.model import Outcome
@@ -43,7 +45,16 @@ class Brain:
     control: Control = field(default_factory=Control)
     seal: Seal = field(default_factory=Seal)
     links: LinkReader = field(default_factory=LinkReader)
+    desk: Desk | None = None
+    """None where nothing is archived: then the frontier is told directly."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether work may be handed out now."""
+        return not self.control.is_paused and (self.desk is None or self.desk.standing is Standing.OPEN)
 
     async def settle(self, outcomes: Sequence[Outcome]) -> list[Settlement]:
         """What foreign workers report; their pages have no record in our archive."""
-        return await self.frontier.settle(outcomes)
+        if self.desk is None:
+            return await self.frontier.settle(outcomes)
+        return await self.desk.settled([Delivery(outcome) for outcome in outcomes])

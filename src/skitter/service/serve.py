@@ -80,17 +80,25 @@ def _config(brain: Brain, tokens: Access, routes: Sequence[Route]) -> uvicorn.Co
     )
 
 
-def _bind(listen: str, tokens: Access) -> tuple[socket.socket, str]:
+def check_listen(listen: str, tokens: Access) -> tuple[str, int] | None:
+    """Name and port, None for a unix socket; whatever may not be listened on is refused, before anything is opened."""
     if listen.startswith(UNIX):
-        return _bind_unix(Path(listen.removeprefix(UNIX)).absolute())
+        return None
     name, colon, port = listen.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65_535:
         raise UsageError(f"{listen!r} is no place to listen at: write HOST:PORT or unix:PATH")
     require_safe(tokens, name)
-    name = name.strip("[]")
+    return name.strip("[]"), int(port)
+
+
+def _bind(listen: str, tokens: Access) -> tuple[socket.socket, str]:
+    place = check_listen(listen, tokens)
+    if place is None:
+        return _bind_unix(Path(listen.removeprefix(UNIX)).absolute())
+    name, port = place
     try:
         bound = socket.create_server(
-            (name, int(port)), family=socket.AF_INET6 if ":" in name else socket.AF_INET, backlog=_BACKLOG
+            (name, port), family=socket.AF_INET6 if ":" in name else socket.AF_INET, backlog=_BACKLOG
         )
     except OSError as error:
         raise UsageError(

@@ -98,7 +98,7 @@ async def lease(brain: Brain, call: Call[LeaseAsked, None]) -> LeaseGiven:
     asked = call.body
     of_host = min(asked.tasks_per_host, asked.batch_size)
     leases: list[HostLease] = []
-    if not brain.control.is_paused:
+    if brain.is_open:
         leases = await brain.frontier.lease(
             asked.worker_id, asked.batch_size // of_host, asked.lease_duration_sec, most_tasks=of_host
         )
@@ -111,7 +111,7 @@ async def lease(brain: Brain, call: Call[LeaseAsked, None]) -> LeaseGiven:
         next_at=horizon.next_at,
         retry_after_ms=0 if leases else _milliseconds(_pause(horizon.next_at, now)),
         finished=over and not horizon.leased_hosts,
-        paused=brain.control.is_paused,
+        paused=not brain.is_open,
         user_agent=user_agent(brain.settings.identity),
     )
 
