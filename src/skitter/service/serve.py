@@ -81,7 +81,7 @@ def _config(brain: Brain, tokens: Access, routes: Sequence[Route]) -> uvicorn.Co
 
 
 def check_listen(listen: str, tokens: Access) -> tuple[str, int] | None:
-    """Name and port, None for a unix socket; what may not be listened on is refused, before anything is opened."""
+    """Name and port, None for a unix socket; what may not be listened on is refused before anything is opened."""
     if listen.startswith(UNIX):
         return None
     name, colon, port = listen.rpartition(":")
