@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +11,8 @@ from pathlib import Path
 from skitter.testing.audit import compare, violations
 from skitter.testing.plan import WebPlan
 from skitter.testing.web import SyntheticWeb
-from tests.e2e.command import ENVIRON, command
 from tests.service_kit import asked
+from tests.serving import served
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 WORKER = re.findall(r"<!-- worker -->\n```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
@@ -30,23 +28,15 @@ def test_the_worker_of_the_docs_crawls_politely_and_completely(tmp_path: Path) -
             f"[politeness]\ndelay = {DELAY}\n[retry]\nbackoff = [0.5]\nquarantine_after = 6\n"
             f"[crawl]\nscope = 'any'\n[fetch]\nresolve = ['{web.resolve}']\n"
         )
-        serve = command("serve", tmp_path / "crawl", "--listen", "127.0.0.1:0", "--json", "--config", config)
-        with subprocess.Popen(serve, stdout=subprocess.PIPE, env=ENVIRON) as server:
-            try:
-                assert server.stdout is not None
-                where = json.loads(server.stdout.readline())["serving"]
-                assert asked(where, "POST", "/v1/seeds", {"urls": web.seeds}).json["accepted"] == 1
-                # every name of the synthetic web is found through it, as through a proxy
-                proxy = {"http_proxy": f"http://127.0.0.1:{web.port}", "no_proxy": "127.0.0.1"}
-                done = subprocess.run(
-                    [sys.executable, "-c", worker],
-                    env={**os.environ, **proxy, "SKITTER_API": where},
-                    timeout=60,
-                )
-                stats = asked(where, "GET", "/v1/stats").json["stats"]
-            finally:
-                server.send_signal(signal.SIGTERM)
-            assert server.wait(20) == 0
+        with served(tmp_path / "crawl", "--config", config) as server:
+            where = server.where
+            assert asked(where, "POST", "/v1/seeds", {"urls": web.seeds}).json["accepted"] == 1
+            # every name of the synthetic web is found through it, as through a proxy
+            proxy = {"http_proxy": f"http://127.0.0.1:{web.port}", "no_proxy": "127.0.0.1"}
+            done = subprocess.run(
+                [sys.executable, "-c", worker], env={**os.environ, **proxy, "SKITTER_API": where}, timeout=60
+            )
+            stats = asked(where, "GET", "/v1/stats").json["stats"]
         web.stop()
         requests = web.requests()
     assert done.returncode == 0

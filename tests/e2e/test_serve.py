@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import stat
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from skitter.cli import main
-from tests.e2e.command import ENVIRON, command, said, serving_site, skitter
+from tests.e2e.command import said, serving_site, skitter
 from tests.raw_server import page
 from tests.service_kit import asked
+from tests.serving import served
 
 SCRIPT = (
     b"<title>Hi</title><script>alert(1)</script><main><p>These words are the text of the page.</p></main>"
@@ -24,25 +20,13 @@ SCRIPT = (
 CONFIG = "[fetch]\nallow_private = true\n[politeness]\ndelay = 0.0\n"
 
 
-@contextmanager
-def served(folder: Path, *arguments: object) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    started = command("serve", folder, "--listen", "127.0.0.1:0", "--json", *arguments)
-    with subprocess.Popen(started, stdout=subprocess.PIPE, env=ENVIRON) as server:
-        try:
-            assert server.stdout is not None
-            yield json.loads(server.stdout.readline())["serving"], server
-        finally:
-            if server.poll() is None:
-                server.send_signal(signal.SIGTERM)
-                assert server.wait(20) == 0
-
-
 def test_an_archived_page_is_shown_and_never_run(tmp_path: Path) -> None:
     config = tmp_path / "my.toml"
     config.write_text(CONFIG)
     with serving_site({"/": SCRIPT, "/robots.txt": page(b"User-agent: *\nDisallow: /no\n")}) as site:
         said(skitter("crawl", f"{site.url}/", "--into", tmp_path / "crawl", "--config", config))
-        with served(tmp_path / "crawl") as (where, _):
+        with served(tmp_path / "crawl") as server:
+            where = server.where
             key = asked(where, "GET", f"/v1/explain?url={site.url}/").json["key"]
             body = asked(where, "GET", f"/v1/urls/{key}/body")
             text = asked(where, "GET", f"/v1/urls/{key}/text")
@@ -62,7 +46,8 @@ def test_an_archived_page_is_shown_and_never_run(tmp_path: Path) -> None:
 
 def test_a_page_reported_to_the_server_that_follows_a_killed_one_is_kept(tmp_path: Path) -> None:
     folder = tmp_path / "crawl"
-    with served(folder) as (where, server):
+    with served(folder) as server:
+        where = server.where
         asked(where, "POST", "/v1/seeds", {"urls": ["http://127.0.0.1:81/a"]})
         (robots,) = asked(where, "POST", "/v1/tasks/lease", {"worker_id": "w"}).json["tasks"]
         assert (
@@ -73,14 +58,14 @@ def test_a_page_reported_to_the_server_that_follows_a_killed_one_is_kept(tmp_pat
         tasks: list[dict[str, str]] = []
         while not tasks:
             tasks = asked(where, "POST", "/v1/tasks/lease", {"worker_id": "w"}).json["tasks"]
-        server.kill()
-        server.wait()
+        server.process.kill()
+        server.process.wait()
     assert stat.S_IMODE(os.stat(folder / "service.key").st_mode) == 0o600
-    with served(folder) as (where, _):
+    with served(folder) as after:
         path = f"/v1/tasks/{tasks[0]['task_id']}/result"
-        assert asked(where, "POST", path, {"http_status": 200}).json["status"] == "accepted"
-        assert asked(where, "POST", path, {"http_status": 200}).json["status"] == "stale"
-        assert asked(where, "GET", "/v1/stats").json["stats"]["pages"] == 1
+        assert asked(after.where, "POST", path, {"http_status": 200}).json["status"] == "accepted"
+        assert asked(after.where, "POST", path, {"http_status": 200}).json["status"] == "stale"
+        assert asked(after.where, "GET", "/v1/stats").json["stats"]["pages"] == 1
 
 
 def test_a_start_that_cannot_be_is_one_line_and_makes_nothing(
