@@ -142,6 +142,12 @@ def test_links_are_resolved_canonicalised_and_counted(work: Work) -> None:
     assert work.explain(f"{SITE}/c")["url"] == f"{SITE}/c?utm_source=x"
 
 
+def test_a_link_of_megabytes_is_left_out_and_the_rest_taken(work: Work) -> None:
+    page = work.lease_page()
+    taken = work.result(page, extracted_urls=["/" + "x" * 2_000_000, "b"]).json
+    assert (taken["status"], taken["new_urls_enqueued"], taken["urls_refused"]) == ("accepted", 1, 0)
+
+
 def test_known_links_are_duplicates(work: Work) -> None:
     page = work.lease_page(f"{SITE}/a", f"{SITE}/b")
     assert work.result(page, extracted_urls=["b", "new"]).json["duplicates_skipped"] == 1

@@ -55,6 +55,7 @@ def application(brain: Brain, access: Access, routes: Sequence[Route] = ROUTES) 
             Exception: _bug,
         },
     )
+    app.router.redirect_slashes = False
     return _Undecoded(app)
 
 

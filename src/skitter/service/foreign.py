@@ -37,6 +37,7 @@ from skitter.urls.canonical import host_of, key_of, normalise
 MOST_LINKS = 10_000
 # Two clocks that are both right differ by so much.
 _SLACK = 1.0
+_LONGEST_HREF = 8192
 _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)
 
@@ -186,9 +187,9 @@ def _robots(said: Report) -> Result:
 def _fetched(brain: Brain, ticket: Ticket, said: Report) -> Result:
     base = normalise(said.base_url, ticket.url) if said.base_url else ticket.url
     hrefs = said.extracted_urls if base is not None and not ticket.requisite else ()
-    links = brain.links.discover(
-        ticket.key, ticket.url, ticket.depth, base or ticket.url, [Link(href) for href in hrefs]
-    )
+    # what a href leads to is remembered: one of megabytes must not be
+    short = [Link(href) for href in hrefs if len(href) <= _LONGEST_HREF]
+    links = brain.links.discover(ticket.key, ticket.url, ticket.depth, base or ticket.url, short)
     return Fetched(
         status=said.http_status,
         content_type=said.content_type,

@@ -27,6 +27,8 @@ from skitter.service.table import ROUTES
 UNIX = "unix:"
 _BACKLOG = 512
 _LONGEST_FAREWELL = 5
+# A connection is a descriptor, and the fetcher needs them too; who comes later is answered 503.
+_MOST_CONNECTIONS = 1_000
 
 
 @asynccontextmanager
@@ -76,6 +78,7 @@ def _config(brain: Brain, tokens: Access, routes: Sequence[Route]) -> uvicorn.Co
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=75,
+        limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=_LONGEST_FAREWELL,
     )
 

@@ -37,7 +37,7 @@ from skitter.urls.canonical import host_id, host_of, key_of, target_of
 _END = b"\xff" * 16
 _LONGEST_TRAIL = 30
 _MOST_COUNTED = 10_000
-# 5 us each
+# 2 us each
 _HOSTS_AT_ONCE = 500
 
 
