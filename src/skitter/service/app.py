@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route as Path
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -51,6 +51,7 @@ def application(brain: Brain, access: Access, routes: Sequence[Route] = ROUTES) 
         exception_handlers={
             Problem: _told,
             HTTPException: _unmatched,
+            ClientDisconnect: _left,
             SkitterError: _our_fault,
             Exception: _bug,
         },
@@ -267,6 +268,11 @@ async def _our_fault(request: Request, error: Exception) -> Response:
         return _problem(Problem(Trouble.INVALID, str(error)))
     _log.error("%s %s: %s", request.method, request.url.path, error)
     return _problem(Problem(Trouble.UNAVAILABLE, "try again later; the server's log says why"))
+
+
+async def _left(request: Request, error: Exception) -> Response:
+    """Nobody is there to read it; a client that hangs up in the middle is no bug of ours."""
+    return Response(status_code=400)
 
 
 async def _bug(request: Request, error: Exception) -> Response:
