@@ -16,7 +16,7 @@ help:
 	@echo "make check                      the quick half of that: no tests but the layering one"
 	@echo "make format                     format the code"
 	@echo "make docs                       write the generated pages in docs/ again"
-	@echo "make bench                      benchmarks beside peers (takes minutes; see bench/README.md)"
+	@echo "make bench                      lists the benchmarks and runs their quick forms, peers beside us (ten minutes)"
 	@echo "make setup                      only set up .venv"
 
 setup: $(READY)
@@ -52,8 +52,7 @@ docs: $(READY)
 	$(BIN)/python -m skitter.reference
 
 bench: $(READY)
-	$(BIN)/python -m bench.mirror
-	$(BIN)/python -m bench.kills
+	$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .bench build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -101,11 +103,21 @@ def start(
     return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
 
 
-def run_with_usage(command: Sequence[str], output: int | IO[bytes] = subprocess.DEVNULL) -> Usage:
+def run_with_usage(
+    command: Sequence[str],
+    output: int | IO[bytes] = subprocess.DEVNULL,
+    *,
+    stop_after: float | None = None,
+    stop_by: signal.Signals = signal.SIGINT,
+) -> Usage:
     """User and system time of the whole child, its own children included, and its largest resident size."""
     began = time.monotonic()
     child = start(command, output)
+    stop = threading.Timer(stop_after or 0.0, os.kill, (child.pid, stop_by))
+    if stop_after is not None:
+        stop.start()
     _, status, usage = os.wait4(child.pid, 0)
+    stop.cancel()
     wall = time.monotonic() - began
     child.returncode = os.waitstatus_to_exitcode(status)
     cpu = usage.ru_utime + usage.ru_stime

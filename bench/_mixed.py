@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from bench._crawls import run_with_usage, skitter_command
+from bench._mirrors import machine_cpu
 from bench._report import progress
-from bench.mirror import machine_cpu
 from skitter.testing.audit import is_robots
 from skitter.testing.hostile.case import Case
 from skitter.testing.hostile.web import HostileWeb

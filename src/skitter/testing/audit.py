@@ -133,7 +133,9 @@ def compare(
         if is_robots(row.path):
             robots.add(row.host)
         else:
-            asked[f"http://{row.host}{row.path}"] += 1
+            host = plan.index(row.host)
+            origin = f"http://{row.host}" if host is None else plan.origin(host)
+            asked[f"{origin}{row.path}"] += 1
     due = {url: row.requests(attempts) for url, row in expected.items()}
     return Differences(
         missing=tuple(sorted(url for url in due if url not in asked)),

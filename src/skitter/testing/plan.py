@@ -55,7 +55,8 @@ class Expected(NamedTuple):
 
 
 class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """`pages` is the mean size of a host's tree, `spread` how far (as a share) a host may differ from it.
+    """`pages` is the mean size of a host's tree, `spread` how far (as a share) a host may differ from it, `tls`
+    the share of hosts with https.
 
     Hosts are introduced `fanout` at a time by the home pages of the first few (the hubs), which therefore
     have no trouble with their own robots.txt.
@@ -69,6 +70,7 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     features: Mapping[Feature, Fraction] = msgspec.field(default_factory=FEATURE_SHARES.copy)
     robots: Mapping[RobotsKind, Fraction] = msgspec.field(default_factory=ROBOTS_SHARES.copy)
     crawl_delay: Annotated[float, Meta(ge=0)] = 0.2
+    tls: Fraction = 0.0
     flaky_failures: AtLeastOne = 2
 
     @classmethod
@@ -101,7 +103,13 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return host if host < self.hosts and self.name(host) == name else None
 
     def url(self, host: int, path: str) -> str:
-        return f"http://{self.name(host)}{path}"
+        return f"{self.origin(host)}{path}"
+
+    def origin(self, host: int) -> str:
+        return f"{'https' if self.is_secure(host) else 'http'}://{self.name(host)}"
+
+    def is_secure(self, host: int) -> bool:
+        return self.tls > 0 and mix(self.seed, host, 3) < self.tls * 2**32
 
     def site(self, host: int) -> Site:
         return self._sites(host)

@@ -185,7 +185,7 @@ class Document:
         if not self.latin1:
             lines.insert(0, '<meta charset="utf-8">')
         if self.based:
-            lines.insert(1, f'<base href="http://{self.name}{self.base}">')
+            lines.insert(1, f'<base href="{self.plan.origin(self.host)}{self.base}">')
         if self.canonical:
             url = escape(self.plan.url(self.host, self.page.path))
             lines.append(f'<link rel="canonical" href="{url}">')
@@ -228,19 +228,19 @@ class Document:
                     return relative(self.base, path)
                 case 6:
                     return f"/x/./y/../..{path}"
-        name = self.plan.name(link.host)
+        origin = self.plan.origin(link.host)
         match form:
             case 7:
-                return f"HTTP://{name.upper()}{path}"
+                return f"{origin.upper()}{path}"
             case 8:
-                return f"http://{name}:80{path}#part-{chance % 9}"
-            case 9:
-                return f"//{name}{path}"
+                return f"{origin}:{443 if self.plan.is_secure(link.host) else 80}{path}#part-{chance % 9}"
+            case 9 if self.plan.is_secure(link.host) == self.plan.is_secure(self.host):
+                return f"{origin[origin.index('//') :]}{path}"
             case 10:
-                return f"  http://{name}/z/%2e%2e{path}\n"
+                return f"  {origin}/z/%2e%2e{path}\n"
             case 11:
-                return unquote(f"http://{name}{path}#top")
-        return f"http://{name}{path}"
+                return unquote(f"{origin}{path}#top")
+        return f"{origin}{path}"
 
 
 def _special_anchor(link: Link, href: str, text: str) -> str:

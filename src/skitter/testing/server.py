@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import time
 from collections import OrderedDict
 from email.utils import formatdate
@@ -20,6 +21,7 @@ from skitter.testing.plan import WebPlan
 from skitter.testing.render import Answer, Renderer, error_answer, plain_answer
 from skitter.testing.request_log import Request, RequestLog
 from skitter.testing.sites import mix
+from skitter.testing.tls import SecureSocket
 
 TICK = 0.1
 SLOW = 0.5
@@ -42,7 +44,7 @@ class Connection:
 
     __slots__ = ("closing", "current", "inbox", "number", "outbox", "repeat", "sock", "stamp", "writing")
 
-    def __init__(self, sock: socket.socket, number: int) -> None:
+    def __init__(self, sock: socket.socket | SecureSocket, number: int) -> None:
         self.sock = sock
         self.number = number
         self.inbox = b""
@@ -69,6 +71,7 @@ class Server:
         latency: tuple[float, float] = (0.0, 0.0),
         address: str = "127.0.0.1",
         port: int = 0,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.plan = plan
         self.stopping = False
@@ -78,6 +81,10 @@ class Server:
         self._listener = _listen(address, port)
         self._epoll = select.epoll()
         self._epoll.register(self._listener, select.EPOLLIN)
+        self._tls = tls
+        self._secure_listener = _listen(address, 0) if tls else None
+        if self._secure_listener:
+            self._epoll.register(self._secure_listener, select.EPOLLIN)
         self._connections: dict[int, Connection] = {}
         self._in_flight: dict[str, list[Connection]] = {}
         self._last_end: dict[str, float] = {}
@@ -97,6 +104,11 @@ class Server:
         port: int = self._listener.getsockname()[1]
         return port
 
+    @property
+    def secure_port(self) -> int:
+        """For the hosts with https; 0 without a certificate."""
+        return self._secure_listener.getsockname()[1] if self._secure_listener else 0
+
     def stop_with(self, parent: int) -> None:
         """Stop when the other end of this pipe is closed: no server outlives the test that started it."""
         self._epoll.register(parent, select.EPOLLHUP)
@@ -105,15 +117,16 @@ class Server:
     def run(self) -> None:
         while not self.stopping:
             ready = dict(self._epoll.poll(self._patience()))
-            arrivals = ready.pop(self._listener.fileno(), 0)
+            listeners = filter(None, (self._listener, self._secure_listener))
+            arrivals = [listener for listener in listeners if ready.pop(listener.fileno(), 0)]
             if self._parent in ready:
                 self.stopping = True
             for fd, events in ready.items():
                 if fd in self._connections:
                     self._serve(self._connections[fd], events)
-            if arrivals:
+            for listener in arrivals:
                 # Last, so that no new client gets a descriptor for which an old event is still in `ready`.
-                self._accept()
+                self._accept(listener)
             self._fire()
             self._tick()
         self._close()
@@ -152,20 +165,24 @@ class Server:
         for connection in self._connections.values():
             connection.sock.close()
         self._listener.close()
+        if self._secure_listener:
+            self._secure_listener.close()
         self._epoll.close()
         self._log.close()
 
-    def _accept(self) -> None:
+    def _accept(self, listener: socket.socket) -> None:
         for _ in range(ACCEPTS_AT_ONCE):
             try:
-                sock, _ = self._listener.accept()
+                sock, _ = listener.accept()
             except OSError:
                 # Nothing more to accept, or the client has left the queue, or no descriptor is free.
                 return
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._accepted += 1
-            self._connections[sock.fileno()] = Connection(sock, self._accepted)
+            secure = self._tls if listener is self._secure_listener else None
+            client = SecureSocket(sock, secure) if secure else sock
+            self._connections[sock.fileno()] = Connection(client, self._accepted)
             self._epoll.register(sock, READING)
 
     def _serve(self, connection: Connection, events: int) -> None:
@@ -362,7 +379,7 @@ def _receive_time(ancillary: list[tuple[int, int, bytes]]) -> float:
     return time.time()
 
 
-def _has_left(sock: socket.socket) -> bool:
+def _has_left(sock: socket.socket | SecureSocket) -> bool:
     poll = select.poll()
     poll.register(sock, select.POLLRDHUP)
     return bool(poll.poll(0))

@@ -30,6 +30,7 @@ from skitter.testing.options import add_plan_options, plan_of
 from skitter.testing.plan import WebPlan
 from skitter.testing.request_log import Request, RequestLog, read_log
 from skitter.testing.server import Server
+from skitter.testing.tls import server_context
 
 START_TIMEOUT = 30.0
 
@@ -40,6 +41,7 @@ class Ready(msgspec.Struct):
     port: int
     seeds: tuple[str, ...]
     resolve: str
+    secure_resolve: str = ""
 
 
 class SyntheticWeb:
@@ -56,8 +58,11 @@ class SyntheticWeb:
         latency: tuple[float, float] = (0.0, 0.0),
         log: Path | None = None,
         port: int = 0,
+        certificate: Path | None = None,
     ) -> None:
+        """`certificate`: a PEM file with a key and its certificate, for hosts with https."""
         self.plan = plan or WebPlan()
+        self._certificate = certificate
         self._latency = latency
         self._port = port
         self._child: subprocess.Popen[bytes] | None = None
@@ -81,6 +86,8 @@ class SyntheticWeb:
         command = [sys.executable, "-m", "skitter.testing.web"]
         command += ["--json", "--with-parent", "--port", str(self._port), "--log", str(self.log_path)]
         command += ["--latency", f"{low}-{high}", "--plan", msgspec.json.encode(self.plan).decode()]
+        if self._certificate:
+            command += ["--tls", str(self._certificate)]
         source = str(Path(skitter.__file__).parents[1])
         paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._child = subprocess.Popen(
@@ -121,6 +128,11 @@ class SyntheticWeb:
         return self.ready.resolve
 
     @property
+    def resolves(self) -> tuple[str, ...]:
+        """`resolve`, and the one for hosts with https where the web has a certificate."""
+        return tuple(filter(None, (self.ready.resolve, self.ready.secure_resolve)))
+
+    @property
     def pid(self) -> int | None:
         """The server's process; None when it does not run."""
         return self._child.pid if self._child else None
@@ -159,7 +171,14 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(plan: WebPlan, options: argparse.Namespace) -> None:
     _raise_descriptor_limit()
     log = RequestLog(options.log, plan)
-    server = Server(plan, log, latency=_latency(options.latency), address=options.address, port=options.port)
+    server = Server(
+        plan,
+        log,
+        latency=_latency(options.latency),
+        address=options.address,
+        port=options.port,
+        tls=server_context(options.tls) if options.tls else None,
+    )
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         server.stopping = True
@@ -168,18 +187,20 @@ def _run(plan: WebPlan, options: argparse.Namespace) -> None:
     signal.signal(signal.SIGINT, stop)
     if options.with_parent:
         server.stop_with(sys.stdin.fileno())
-    _announce(plan, f"{options.address}:{server.port}", server.port, as_json=options.json)
+    _announce(plan, options.address, server, as_json=options.json)
     server.run()
 
 
-def _announce(plan: WebPlan, address: str, port: int, *, as_json: bool) -> None:
-    ready = Ready(port, plan.seeds, f"*:80:{address}")
+def _announce(plan: WebPlan, address: str, server: Server, *, as_json: bool) -> None:
+    secure = f"*:443:{address}:{server.secure_port}" if server.secure_port else ""
+    ready = Ready(server.port, plan.seeds, f"*:80:{address}:{server.port}", secure)
     if as_json:
         print(msgspec.json.encode(ready).decode(), flush=True)
         return
     seeds = " ".join(plan.seeds)
-    print(f"listening on {address}  seeds: {seeds}")
-    print(f"crawl it: skitter crawl {seeds} --scope any --resolve '{ready.resolve}' --into DIR", flush=True)
+    print(f"listening on {address}:{server.port}  seeds: {seeds}")
+    places = " ".join(f"--resolve '{place}'" for place in (ready.resolve, secure) if place)
+    print(f"crawl it: skitter crawl {seeds} --scope any {places} --into DIR", flush=True)
 
 
 def _expected_lines(plan: WebPlan) -> bytes:
@@ -213,6 +234,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--latency", default="0", metavar="S[-S]", help="think time in seconds, drawn per host"
     )
+    parser.add_argument("--tls", type=Path, metavar="PEM", help="key and certificate of hosts with https")
     parser.add_argument("--expected", type=Path, metavar="FILE", help="write what a correct crawl requests")
     parser.add_argument("--print-expected", action="store_true", help="print that, and exit")
     parser.add_argument("--json", action="store_true", help="announce as JSON")

@@ -1,0 +1,83 @@
+"""Scrapy mirrors one site: every page's body becomes a file, as in Scrapy's tutorial.
+
+    python bench/peers/scrapy_mirror.py URL FOLDER PAGES
+
+Runs in the peers' environment. Settings for speed are those of Scrapy's documentation on broad crawls: no
+cookies, no retries, no redirects, no log; beyond it, every extension and middleware that the crawl can do without
+is off. As many requests at once as skitter is allowed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import scrapy
+from scrapy.crawler import CrawlerProcess
+
+SETTINGS = {
+    "ROBOTSTXT_OBEY": True,
+    "CONCURRENT_REQUESTS": 16,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+    "DOWNLOAD_DELAY": 0,
+    "COOKIES_ENABLED": False,
+    "RETRY_ENABLED": False,
+    "REDIRECT_ENABLED": False,
+    "HTTPPROXY_ENABLED": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "LOG_ENABLED": False,
+    "EXTENSIONS": {
+        "scrapy.extensions.logstats.LogStats": None,
+        "scrapy.extensions.corestats.CoreStats": None,
+        "scrapy.extensions.memusage.MemoryUsage": None,
+        "scrapy.extensions.logcount.LogCount": None,
+    },
+    "DOWNLOADER_MIDDLEWARES": {
+        "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
+        "scrapy.downloadermiddlewares.httpauth.HttpAuthMiddleware": None,
+        "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
+    },
+    "SPIDER_MIDDLEWARES": {
+        "scrapy.spidermiddlewares.referer.RefererMiddleware": None,
+        "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
+    },
+}
+
+
+class Mirror(scrapy.Spider):  # type: ignore[misc]
+    name = "mirror"
+
+    def __init__(self, url: str, folder: str, **_: Any) -> None:
+        super().__init__()
+        self.start_urls = [url]
+        self._folder = Path(folder)
+        self._origin = url[: url.index("/", 8) + 1]
+        self._made: set[Path] = set()
+
+    def parse(self, response: Any, **_: Any) -> Iterator[Any]:
+        if "text/html" not in response.headers.get("Content-Type", b"").decode():
+            return
+        path = self._folder / unquote(urlsplit(response.url).path)[1:]
+        if path.parent not in self._made:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._made.add(path.parent)
+        path.write_bytes(response.body)
+        # 8.4 to 9.4 ms of CPU a page; 12.9 with a LinkExtractor, and no less with uvloop
+        hrefs = response.xpath("//a/@href | //area/@href").getall()
+        for target in {response.urljoin(href.partition("#")[0]) for href in hrefs}:
+            if target.startswith(self._origin) and target.endswith(".html"):
+                yield scrapy.Request(target)
+
+
+def main() -> None:
+    url, folder, pages = sys.argv[1:]
+    process = CrawlerProcess({**SETTINGS, "CLOSESPIDER_PAGECOUNT": int(pages)})
+    process.crawl(Mirror, url=url, folder=folder)
+    process.start()
+
+
+if __name__ == "__main__":
+    main()
