@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skitter.settings import CrawlSettings, Settings
-from tests.service.test_work import SITE, working
+from tests.service.work_kit import SITE, working
 from tests.service_kit import Service, running_service
 
 HOST = "/v1/hosts/http:%2F%2F127.0.0.1:81"

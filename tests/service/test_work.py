@@ -1,78 +1,14 @@
-"""Work over the API: what a worker of anybody's making can rely on, and what it cannot get away with."""
+"""Work over the API: what a worker of anybody's making can rely on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from skitter.service.access import Access, Role
-from skitter.settings import CrawlSettings, RetrySettings, Settings
-from skitter.testing.clock import FakeClock
-from tests.frontier_kit import audit
-from tests.service_kit import Answer, Service, running_service
-
-START = 1_800_000_000.0
-SITE = "http://127.0.0.1:81"
-
-
-class Work:
-    """A crawl of one site whose clock is ours, and a worker's calls."""
-
-    def __init__(self, service: Service, clock: FakeClock) -> None:
-        self.service = service
-        self.clock = clock
-
-    def seed(self, *urls: str, **more: Any) -> Any:
-        answer = self.service.post("/v1/seeds", {"urls": urls, **more})
-        assert answer.status == 202, answer
-        return answer.json
-
-    def lease(self, **asked: Any) -> list[dict[str, Any]]:
-        answer = self.service.post("/v1/tasks/lease", {"worker_id": "w", **asked})
-        assert answer.status == 200, answer
-        tasks: list[dict[str, Any]] = answer.json["tasks"]
-        return tasks
-
-    def lease_page(self, *urls: str) -> dict[str, Any]:
-        """A page task of a host whose robots.txt is out of the way."""
-        self.seed(*(urls or (f"{SITE}/a",)))
-        (robots,) = self.lease()
-        assert self.result(robots, http_status=404).json["status"] == "accepted"
-        self.clock.advance(1)
-        (page,) = self.lease()
-        return page
-
-    def result(self, task: dict[str, Any], **said: Any) -> Answer:
-        return self.service.post(f"/v1/tasks/{task['task_id']}/result", {"http_status": 200, **said})
-
-    def fail(self, task: dict[str, Any], **said: Any) -> Answer:
-        return self.service.post(f"/v1/tasks/{task['task_id']}/fail", {"error": "connect_refused", **said})
-
-    def explain(self, url: str) -> Any:
-        return self.service.get(f"/v1/explain?url={url}").json
-
-    def reap(self) -> int:
-        return self.service.do(self.service.brain.frontier.reap(self.clock.now()))
-
-
-@contextmanager
-def working(folder: Path, settings: Settings) -> Iterator[Work]:
-    clock = FakeClock(START)
-    with running_service(folder, settings, clock=clock) as service:
-        yield Work(service, clock)
-        audit(service.brain.frontier)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Iterator[Work]:
-    with working(tmp_path / "crawl", Settings(crawl=CrawlSettings(scope="any"))) as work:
-        yield work
-
+from skitter.settings import RetrySettings, Settings
+from tests.service.work_kit import SITE, START, Work, working
+from tests.service_kit import running_service
 
 # -- leasing
 
@@ -259,120 +195,6 @@ def test_a_failed_robots_txt_makes_its_host_wait(work: Work) -> None:
     taken = work.fail(robots).json
     assert (taken["status"], taken["will_retry"], taken["retry_count"]) == ("accepted", True, 1)
     assert taken["next_attempt_at"] >= work.clock.now() + 60
-
-
-# -- what a worker cannot get away with
-
-
-def test_a_result_told_twice_is_stale_the_second_time(work: Work) -> None:
-    page = work.lease_page()
-    assert work.result(page, extracted_urls=["b"]).json["new_urls_enqueued"] == 1
-    assert work.result(page, extracted_urls=["c"]).json == {
-        "status": "stale",
-        "new_urls_enqueued": 0,
-        "duplicates_skipped": 0,
-        "urls_refused": 0,
-    }
-    assert work.explain(f"{SITE}/c")["state"] == "unknown"
-    assert work.fail(page).json["status"] == "stale"
-
-
-def test_a_task_id_that_was_not_given_out_is_unknown(work: Work) -> None:
-    page = work.lease_page()
-    real = page["task_id"]
-    flipped = real[:-5] + ("A" if real[-5] != "A" else "B") + real[-4:]
-    for forged in (real[:-4], real + "AAAA", flipped, "-", "A" * 13_000, "%00%C3%A9%2F"):
-        answer = work.service.post(f"/v1/tasks/{forged}/result", {"http_status": 200})
-        assert (answer.status, answer.problem) == (404, "unknown-task")
-    assert work.result(page).json["status"] == "accepted"
-
-
-def test_an_id_of_another_crawl_is_unknown(work: Work, tmp_path: Path) -> None:
-    page = work.lease_page()
-    with running_service(tmp_path / "other") as other:
-        answer = other.post(f"/v1/tasks/{page['task_id']}/result", {"http_status": 200})
-        assert answer.problem == "unknown-task"
-
-
-def test_a_failure_after_the_lease_is_stale_and_the_url_stays_queued(work: Work) -> None:
-    page = work.lease_page()
-    work.clock.advance(61)
-    assert work.reap() == 1
-    assert work.fail(page).json["status"] == "stale"
-    assert work.explain(f"{SITE}/a")["state"] == "queued"
-
-
-def test_a_page_after_the_lease_is_kept_once(work: Work) -> None:
-    page = work.lease_page()
-    work.clock.advance(61)
-    work.reap()
-    assert work.result(page).json["status"] == "accepted"
-    assert work.result(page).json["status"] == "stale"
-    assert work.explain(f"{SITE}/a")["state"] == "completed"
-
-
-def test_an_expired_lease_cannot_settle_over_a_newer_one(work: Work) -> None:
-    page = work.lease_page()
-    work.clock.advance(61)
-    work.reap()
-    work.clock.advance(1)
-    (newer,) = work.lease(worker_id="other")
-    assert newer["url"] == page["url"]
-    assert work.result(page).json["status"] == "stale"
-    assert work.result(newer).json["status"] == "accepted"
-
-
-def test_times_outside_the_lease_are_refused(work: Work) -> None:
-    page = work.lease_page()
-    work.clock.advance(5)
-    for times in (
-        {"sent_at": START + 100},
-        {"sent_at": START - 100},
-        {"sent_at": START + 1, "ended_at": START + 100},
-        {"sent_at": START + 1, "ended_at": START + 0.5},
-        {"sent_at": 1e300},
-    ):
-        assert work.result(page, **times).problem in ("contradictory", "invalid")
-        assert work.fail(page, **times).problem in ("contradictory", "invalid")
-    assert work.result(page, sent_at=work.clock.now() - 2, ended_at=work.clock.now()).status == 200
-
-
-def test_values_out_of_range_are_refused_and_nothing_is_settled(work: Work) -> None:
-    page = work.lease_page()
-    wrong: tuple[dict[str, Any], ...] = (
-        {"http_status": 99},
-        {"http_status": 1000},
-        {"http_status": "200"},
-        {"http_status": 200.5},
-        {"content_hash": "xyz"},
-        {"size": -1},
-        {"size": 1 << 70},
-        {"title": "x" * 501},
-        {"extracted_urls": ["x"] * 10_001},
-        {"extracted_urls": "x"},
-        {"retry_after_sec": -1},
-        {"unknown": 1},
-    )
-    for said in wrong:
-        assert work.result(page, **said).problem == "invalid", said
-    assert work.explain(f"{SITE}/a")["state"] == "in_progress"
-
-
-def test_bytes_that_are_no_report_are_refused(work: Work) -> None:
-    page = work.lease_page()
-    for raw in (b"", b"{", b"\xff", b'{"http_status": "\\ud800"}', b"[" * 100_000, b"null"):
-        answer = work.service.post(f"/v1/tasks/{page['task_id']}/result", raw)
-        assert answer.problem in ("malformed", "invalid"), raw[:20]
-
-
-def test_a_huge_body_is_refused(work: Work) -> None:
-    for body in (b" " * 16_000_001, iter([b" " * 1_000_000] * 20)):
-        answer = work.service.post("/v1/seeds", body)
-        assert (answer.status, answer.problem) == (413, "too-large")
-
-
-def test_another_media_type_is_refused(work: Work) -> None:
-    assert work.service.post("/v1/seeds", b"{}", content_type="text/plain").problem == "wrong-media"
 
 
 # -- many at once, leases, repeated calls
