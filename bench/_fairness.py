@@ -9,13 +9,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench._keys import key_of
 from bench._report import last_line, progress, table
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.model import Discovered, Fetched, Host, HostLease, Outcome, RobotsRead, TaskKind, Via
 from skitter.schedule.priority import TIERS
 from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, Settings
 from skitter.testing.clock import FakeClock
-from skitter.urls.canonical import key_of
 
 _PRIORITY = (90, 60, 30, 10)
 _WEIGHTS = ((8, 4, 2, 1), (1, 1, 1, 1), (50, 10, 5, 1))

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from bench._gauge import cpu_seconds, disk_bytes
 from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.memory import MemoryPlan
-from skitter.frontier.rocks.near import MOST_IN_ROW, look_up, remember
+from skitter.frontier.rocks.near import look_up, prepare, remember
+from skitter.frontier.rocks.near_index import LOWER, MOST_ALIKE, UPPER, WHOSE
 from skitter.frontier.rocks.rows import UrlRow
 from skitter.frontier.rocks.store import Batch, Store
-from skitter.model import UrlState, Via
-from skitter.schedule.near import near_keys
+from skitter.model import Fetched, UrlState, Via
 from skitter.settings import Settings
 
 _BATCH = 20_000
@@ -64,6 +64,7 @@ def _look_ups(book: Book, rng: random.Random) -> float:
     began = time.thread_time()
     for start in range(0, _ASKED, _TURN):
         turn = book.turn(0.0)
+        prepare(turn, [_page(fingerprint) for fingerprint in asked[start : start + _TURN]])
         for fingerprint in asked[start : start + _TURN]:
             look_up(turn, fingerprint)
     return (time.thread_time() - began) * 1e6 / _ASKED
@@ -75,37 +76,38 @@ def _adds(book: Book, rng: random.Random) -> float:
     began = cpu_seconds()
     for start in range(0, _ASKED, _TURN):
         with book.turn(0.0) as turn:
+            prepare(turn, [_page(fingerprint) for fingerprint, _ in asked[start : start + _TURN]])
             for place in range(start, start + _TURN):
                 fingerprint, key = asked[place]
                 remember(turn, key, rows[place], fingerprint)
     return (cpu_seconds() - began) * 1e6 / _ASKED
 
 
+def _page(fingerprint: int) -> Fetched:
+    return Fetched(status=200, simhash=fingerprint)
+
+
 def _fill(store: Store, fingerprints: NDArray[np.uint64]) -> None:
     ordered = np.sort(fingerprints)
     raw = ordered.astype(">u8").tobytes()
-    _write(
-        store, ((b"\0" + raw[at : at + 8], raw[at : at + 8] * 2 + bytes(4)) for at in range(0, len(raw), 8))
-    )
-    for number in range(6):
-        masked = fingerprints & np.uint64(_mask(number))
-        order = np.argsort(masked)
-        rows, sorted_keys = fingerprints[order].astype(">u8").tobytes(), masked[order]
-        changes = np.flatnonzero(sorted_keys[1:] != sorted_keys[:-1]) + 1
-        edges = [0, *changes.tolist(), len(order)]
-        firsts = sorted_keys[edges[:-1]].tolist()
-        _write(store, _rows(number, firsts, edges, rows))
+    rows = (raw[at : at + 8] for at in range(0, len(raw), 8))
+    _write(store, ((WHOSE + row, row * 2 + bytes(4)) for row in rows))
+    half = np.uint64(32)
+    _write(store, _by_half(UPPER, ordered, ordered >> half))
+    ordered = ordered[np.argsort(ordered << half)]
+    _write(store, _by_half(LOWER, ordered, ordered & np.uint64(0xFFFF_FFFF)))
 
 
-def _rows(number: int, firsts: list[int], edges: list[int], rows: bytes) -> Iterator[tuple[bytes, bytes]]:
-    for first, (begin, end) in zip(firsts, itertools.pairwise(edges), strict=True):
-        yield near_keys(first)[number], rows[begin * 8 : min(end, begin + MOST_IN_ROW) * 8]
-
-
-def _mask(number: int) -> int:
-    """The bits that a key depends on, found by asking."""
-    base = near_keys(0)[number]
-    return sum(1 << bit for bit in range(64) if near_keys(1 << bit)[number] != base)
+def _by_half(
+    prefix: bytes, ordered: NDArray[np.uint64], halves: NDArray[np.uint64]
+) -> Iterator[tuple[bytes, bytes]]:
+    raw = ordered.astype(">u8").tobytes()
+    edges = [0, *(np.flatnonzero(halves[1:] != halves[:-1]) + 1).tolist(), len(halves)]
+    for begin, end in itertools.pairwise(edges):
+        yield (
+            prefix + int(halves[begin]).to_bytes(4, "big"),
+            raw[8 * begin : 8 * min(end, begin + MOST_ALIKE)],
+        )
 
 
 def _write(store: Store, entries: Iterable[tuple[bytes, bytes]]) -> None:

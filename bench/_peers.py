@@ -35,6 +35,9 @@ _FILES = {
     "wget2": ("/usr/bin/wget2",),
     "wrk": ("/usr/bin/wrk",),
     "openjdk-17-doc": ("/usr/share/doc/openjdk-17-doc/api/index.html",),
+    "python3-doc": ("/usr/share/doc/python3.11/html/index.html",),
+    "postgresql-doc-15": ("/usr/share/doc/postgresql-doc-15/html/index.html",),
+    "cppreference-doc-en-html": ("/usr/share/cppreference/doc/html/en/index.html",),
 }
 DOCS = Path("/usr/share/doc/openjdk-17-doc/api")
 

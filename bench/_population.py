@@ -9,8 +9,9 @@ from __future__ import annotations
 import random
 from array import array
 
+from bench._keys import key_of
 from skitter.model import Discovered, Host, UrlKey
-from skitter.urls.canonical import host_id, key_of
+from skitter.urls.canonical import host_id
 
 # A host of rank k has a share of URLs that falls with k ** -0.8; its inverse is u ** 5.
 _SKEW = 5

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from pyarrow.parquet import ParquetFile
 
+from bench._keys import key_of
 from skitter.archive.parts import TABLES
 from skitter.clock import SystemClock
 from skitter.frontier.rocks.frontier import RocksFrontier
@@ -27,7 +28,7 @@ from skitter.frontier.rocks.rows import Tally, decode_fetch, decode_host, decode
 from skitter.frontier.rocks.store import Store
 from skitter.model import Host, SegmentMark, UrlState
 from skitter.settings import FrontierSettings, Settings
-from skitter.urls.canonical import host_id, key_of, robots_url
+from skitter.urls.canonical import host_id, robots_url
 
 with warnings.catch_warnings():
     # fastwarc 1.1 warns of its own old names when it is imported.

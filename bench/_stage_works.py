@@ -23,6 +23,7 @@ from isal import isal_zlib
 
 import skitter.archive.tables  # noqa: F401  (0.3 s once a process, not a cost of a page)
 from bench._growing import Grown
+from bench._keys import KEYS, key_of
 from bench.archive import Given, archived, by_fastwarc, by_warcio, exchanges, read
 from skitter.archive.rows import framed_row, row_pieces
 from skitter.archive.surt import surt
@@ -32,7 +33,7 @@ from skitter.parse.fingerprint import simhash
 from skitter.parse.page import read_page
 from skitter.settings import ArchiveSettings, CrawlSettings, Settings
 from skitter.testing.clock import FakeClock
-from skitter.urls.canonical import host_of, key_of, normalise
+from skitter.urls.canonical import host_of, normalise
 from skitter.urls.links import LinkReader
 
 with warnings.catch_warnings():
@@ -52,7 +53,7 @@ class Pages:
     """Some pages of a folder, read once."""
 
     def __init__(self, docs: Path, count: int) -> None:
-        self.given = read(exchanges(docs, count), LinkReader())
+        self.given = read(exchanges(docs, count), LinkReader(KEYS))
         self.docs = docs
         self.links = [
             (given.exchange.url, link.href)

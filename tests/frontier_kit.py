@@ -15,7 +15,9 @@ import msgspec
 
 from skitter.clock import Clock
 from skitter.frontier.base import Explanation, HostStanding, HostView, Settlement, Stats
+from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.frontier.rocks.near_index import MOST_ALIKE, rows_of
 from skitter.frontier.rocks.rows import (
     ABANDON,
     ERRAND_LANE,
@@ -54,11 +56,13 @@ from skitter.model import (
     Via,
 )
 from skitter.robots.rules import parse_robots
-from skitter.schedule.near import NEAR, near_keys
+from skitter.schedule.near import NEAR
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
 from skitter.testing.clock import FakeClock
-from skitter.urls.canonical import host_id, host_of, key_of
+from skitter.urls.canonical import host_id, host_of
+from skitter.urls.keys import Keys
+from tests.keys import key_of
 
 T = TypeVar("T")
 _END = b"\xff" * 40
@@ -287,19 +291,19 @@ class _Tables:
 def audit(frontier: RocksFrontier) -> None:
     """Every promise the tables make to each other, checked by full scans."""
     tables = _Tables(frontier)
-    _check_urls(tables)
+    _check_urls(tables, frontier._keys)
     _check_places(tables)
     _check_queues(tables)
     _check_leases(tables)
     _check_ready_index(frontier, tables)
     _check_standings(tables)
     _check_abandoned(tables)
-    _check_fingerprints(tables)
+    _check_fingerprints(tables, frontier._book)
     _check_held(tables)
     _check_memory(frontier, tables)
 
 
-def _check_urls(tables: _Tables) -> None:
+def _check_urls(tables: _Tables, keys: Keys) -> None:
     """Every known URL is in exactly one state, and the running totals say how many in each."""
     out = tables.out()
     states = Counter(
@@ -313,7 +317,8 @@ def _check_urls(tables: _Tables) -> None:
     ]
     assert sum(not row.requisite for row in pages) == tables.tally.pages
     assert sum(bool(row.requisite) for row in pages) == tables.tally.requisites
-    assert all(key_of(row.url) == key for key, row in tables.urls.items())
+    assert all(keys.key_of(row.url) == key for key, row in tables.urls.items())
+    assert sum(bool(row.canonical) for row in tables.urls.values()) == tables.tally.aliases
 
 
 def _check_places(tables: _Tables) -> None:
@@ -325,7 +330,7 @@ def _check_places(tables: _Tables) -> None:
     due = {micros(tables.urls[key].due) + key for key in keys[UrlState.FAILED]}
     assert set(tables.raw["due"]) == due
     assert {key for key, row in tables.urls.items() if row.slot} == keys[UrlState.QUEUED]
-    denied = Counter(key[:8] for key in keys[UrlState.DENIED])
+    denied = Counter(host_id(host_of(tables.urls[key].url)) for key in keys[UrlState.DENIED])
     assert denied == {ident: row.denied for ident, row in tables.hosts.items() if row.denied}
 
 
@@ -436,7 +441,7 @@ def _check_abandoned(tables: _Tables) -> None:
             assert ident in listed, row.host
 
 
-def _check_fingerprints(tables: _Tables) -> None:
+def _check_fingerprints(tables: _Tables, book: Book) -> None:
     """The index holds the fingerprints of originals and nothing else, and the totals count the others."""
     near = {key: row for key, row in tables.urls.items() if row.near_of}
     assert len(near) == tables.tally.near
@@ -446,10 +451,16 @@ def _check_fingerprints(tables: _Tables) -> None:
     }
     owners = {key[1:]: raw[:16] for key, raw in tables.raw["near"].items() if key[0] == 0}
     assert owners == {simhash.to_bytes(8, "big"): key for simhash, key in originals.items()}
+    listed: Counter[int] = Counter()
     for key, raw in tables.raw["near"].items():
-        listed = [int.from_bytes(raw[at : at + 8], "big") for at in range(0, len(raw), 8)] if key[0] else []
-        assert all(one in originals and key in near_keys(one) for one in listed)
-        assert len(set(listed)) == len(listed)
+        held = [int.from_bytes(raw[at : at + 8], "big") for at in range(0, len(raw), 8)] if key[0] else []
+        assert all(key in rows_of(one) for one in held)
+        listed.update(held)
+    assert set(listed) <= set(originals)
+    assert all(count == 2 for count in listed.values()) or len(originals) > MOST_ALIKE
+    asked = list(originals)
+    for one, suspects in zip(asked, book.near.suspects(asked), strict=True):
+        assert set(rows_of(one)) <= set(suspects)
 
 
 def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:

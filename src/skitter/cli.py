@@ -62,6 +62,7 @@ _CRAWL_FLAGS: tuple[tuple[str, str, str, str], ...] = (
 _SWITCHES = (
     ("--requisites", "crawl.requisites", "fetch styles, images, scripts and fonts of pages too, for replay"),
     ("--allow-private", "fetch.allow_private", "let names lead to loopback and private addresses"),
+    ("--log-json", "log.json", "log to standard error too, in JSON lines, and nothing else there"),
 )
 _REPEATED = ("crawl.include", "crawl.exclude", "fetch.resolve")
 
@@ -273,12 +274,14 @@ def _crawl(arguments: argparse.Namespace) -> int:
     from skitter.console.display import choose_display
     from skitter.folder import CrawlFolder
     from skitter.seeds import read_seeds
+    from skitter.urls.keys import Keys
 
     folder = CrawlFolder.for_crawling(arguments.into)
     loaded = _load(folder, arguments.config, _flags(arguments))
-    seeds = read_seeds(arguments.seeds, ())
+    seeds = read_seeds(arguments.seeds, (), Keys(loaded.settings.keys))
     stream = sys.stdout if arguments.json else sys.stderr
-    ended = _run(run_crawl(folder, loaded, seeds, choose_display(stream, json=arguments.json)))
+    as_json = arguments.json or loaded.settings.log.json
+    ended = _run(run_crawl(folder, loaded, seeds, choose_display(stream, json=as_json)))
     return EXIT_CODES[ended]
 
 

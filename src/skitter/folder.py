@@ -4,6 +4,7 @@ crawl.toml   the settings in force, written when the crawl is made and when they
 crawl.lock   held by the process that works here; names it
 frontier/    the frontier's store
 archive/     WARC segments, their indexes, and the tables pages, links, text
+history/     the main figures of the last 30 days, while it was served
 skitter.log  what happened, one JSON object a line
 """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 from pathlib import Path
 
 import msgspec
@@ -15,11 +16,14 @@ import msgspec
 from skitter.clock import Clock
 from skitter.telemetry import Event
 
+_STANDARD_ERROR = 2
+
 
 class Log:
     """Lines wait in `_lines` until `FLUSH_BYTES` or `FLUSH_SECONDS` of them are there; `write` costs 3 us.
 
-    `PATH` is the newest file; `PATH.1` and `PATH.2` are the ones before it. One process writes a log.
+    `PATH` is the newest file; `PATH.1` and `PATH.2` are the ones before it. One process writes a log. With `echo`
+    each line goes to standard error too, unless its reader is too slow to take it: a crawl waits for nobody.
     """
 
     LIMIT = 10_000_000
@@ -28,8 +32,9 @@ class Log:
     FLUSH_SECONDS = 1.0
     LONGEST_FIELD = 2_000
 
-    def __init__(self, path: Path, clock: Clock, limit: int = LIMIT) -> None:
+    def __init__(self, path: Path, clock: Clock, limit: int = LIMIT, *, echo: bool = False) -> None:
         self._path = path
+        self._echo = echo
         self._clock = clock
         self._limit = limit
         self._encoder = msgspec.json.Encoder(enc_hook=str)
@@ -55,6 +60,8 @@ class Log:
         self._flushed_at = self._clock.now()
         if not lines:
             return
+        if self._echo:
+            self.dropped += sum(not _echoed(line) for line in lines)
         if self._untold:
             lines.insert(0, self._resumed())
         try:
@@ -113,3 +120,16 @@ class Log:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def _echoed(line: bytes) -> bool:
+    """pipe(7): a pipe that can be written to takes PIPE_BUF bytes at once, and without a wait."""
+    if len(line) > select.PIPE_BUF:
+        return False
+    poll = select.poll()
+    poll.register(_STANDARD_ERROR, select.POLLOUT)
+    try:
+        ready = any(events & select.POLLOUT for _, events in poll.poll(0))
+        return ready and os.write(_STANDARD_ERROR, line) == len(line)
+    except OSError:
+        return False

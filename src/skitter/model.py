@@ -50,6 +50,7 @@ class Via(StrEnum):
     LINK = "link"
     REDIRECT = "redirect"
     REQUISITE = "requisite"
+    CANONICAL = "canonical"
 
 
 class Refusal(StrEnum):
@@ -63,6 +64,7 @@ class Refusal(StrEnum):
     REDIRECTS = "redirects"
     BUDGET = "budget"
     BLOCKED = "blocked"
+    BLOCKLIST = "blocklist"
     TYPE = "type"
 
 
@@ -208,6 +210,8 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     links: tuple[Discovered, ...] = ()
     note: str = ""
     simhash: int | None = None
+    canonical: str = ""
+    """The URL that the page itself calls canonical, when that is another page by its key."""
 
 
 class NotModified(msgspec.Struct, frozen=True, kw_only=True, tag="not_modified"):

@@ -15,7 +15,7 @@ from msgspec.structs import FieldInfo
 from skitter.schedule.retry import RULES
 from skitter.settings.load import HOST_FIELDS, SECTIONS, TYPES, wanted
 from skitter.settings.toml_text import toml_value
-from skitter.telemetry import EVENTS, METRICS
+from skitter.telemetry import EVENTS, METRICS, Described
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs"
 _GENERATED = "<!-- Written by `python -m skitter.reference`; change the code, not this page. -->\n"
@@ -76,8 +76,11 @@ parallel = 2
 _METRICS_INTRO = """\
 # Metrics and log events
 
-Counters only grow while a process lives, and begin at 0 with it. A metric with a label has one series for
-each value of the label, and the values are a closed set.
+`GET /metrics` of `skitter serve` tells these; docs/monitoring.md says what to do with them. A metric with a label
+has one series for each value of the label, and the values are a closed set: none is ever a host or a URL.
+
+Counters only grow. Those *of the crawl* are the frontier's own, exact, and go on where they were after a restart;
+the others begin at 0 with the process.
 """
 
 _EVENTS_INTRO = """\
@@ -116,7 +119,7 @@ def description(field: FieldInfo) -> str:
 
 def metrics_page() -> str:
     rows = (
-        (f"`{metric.value}`", about.kind.value, about.unit, about.help + _labels(about.label, about.labels))
+        (f"`{metric.value}`", _kind(about), about.unit, about.help + _labels(about.label, about.labels))
         for metric, about in METRICS.items()
     )
     events = ((f"`{event.value}`", meaning) for event, meaning in EVENTS.items())
@@ -129,6 +132,10 @@ def metrics_page() -> str:
             _table(("event", "meaning"), events),
         ]
     )
+
+
+def _kind(about: Described) -> str:
+    return f"{about.kind.value} of the crawl" if about.of_crawl else about.kind.value
 
 
 def _labels(label: str, values: tuple[str, ...]) -> str:

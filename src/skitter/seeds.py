@@ -11,13 +11,14 @@ from skitter.fetch.resolver import Override, parse_override
 from skitter.model import Discovered, Host, Via
 from skitter.schedule.priority import SEED_PRIORITY
 from skitter.settings import Settings
-from skitter.urls.canonical import host_of, key_of, normalise
+from skitter.urls.canonical import host_of, normalise
+from skitter.urls.keys import Keys
 
 _SHOWN = 3
 _STDIN = 0
 
 
-def read_seeds(words: Sequence[str], files: Sequence[str]) -> list[Discovered]:
+def read_seeds(words: Sequence[str], files: Sequence[str], keys: Keys) -> list[Discovered]:
     """Every seed once, in order. Words are URLs, `-` for standard input, or names of files of URLs."""
     found: dict[str, Discovered] = {}
     bad: list[str] = []
@@ -27,7 +28,7 @@ def read_seeds(words: Sequence[str], files: Sequence[str]) -> list[Discovered]:
             nor_file = "" if place or "://" in text else ", nor the name of a file"
             bad.append(f"{place}{text[:100]!r} is not an http or https URL{nor_file}{_hint(text)}")
             continue
-        found.setdefault(url, _seed(url))
+        found.setdefault(url, _seed(url, keys))
     if not found and not bad and (sources := [*words, *files]):
         raise UsageError(f"no URL in {', '.join(sources[:_SHOWN])}: write one a line")
     if bad:
@@ -36,9 +37,9 @@ def read_seeds(words: Sequence[str], files: Sequence[str]) -> list[Discovered]:
     return list(found.values())
 
 
-def _seed(url: str) -> Discovered:
+def _seed(url: str, keys: Keys) -> Discovered:
     return Discovered(
-        url=url, key=key_of(url), host=host_of(url), depth=0, via=Via.SEED, priority=SEED_PRIORITY
+        url=url, key=keys.key_of(url), host=host_of(url), depth=0, via=Via.SEED, priority=SEED_PRIORITY
     )
 
 

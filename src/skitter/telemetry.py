@@ -6,32 +6,46 @@ it. Nothing here reads the wall clock, blocks, grows with the crawl, or raises i
 
 from __future__ import annotations
 
-import heapq
-from collections import deque
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
 
-from skitter.model import FailureKind
+from skitter.model import FailureKind, Refusal, UrlState
+from skitter.recent import Histogram, Rate, SlowHosts
+from skitter.snapshot import Ended as Ended
+from skitter.snapshot import FrontierFigures as FrontierFigures
+from skitter.snapshot import Phase as Phase
+from skitter.snapshot import Snapshot as Snapshot
 
 STATUS_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
+TIERS = ("F0", "F1", "F2", "F3")
+STANDINGS = ("idle", "waiting", "active", "backing_off", "blocked", "given_up")
+STATES = tuple(state.name.lower() for state in UrlState)
+REASONS = (*Refusal, *FailureKind, "other")
+# Seconds: a host nearby, one across an ocean, a slow one, and the time-outs of `fetch` as they are by default.
+LATENCY_BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0)
 
 
 class Kind(StrEnum):
     COUNTER = "counter"
     GAUGE = "gauge"
+    HISTOGRAM = "histogram"
 
 
 class Described(NamedTuple):
-    """What a metric is; `labels` is the closed set of values of its label, empty when it has none."""
+    """What a metric is; `labels` is the closed set of values of its label, empty when it has none. A counter is
+    `of_crawl` when it is the frontier's and goes on where it was after a restart. One that is counted in another
+    unit than it is told in has a `scale`."""
 
     kind: Kind
     unit: str
     help: str
     label: str = ""
     labels: tuple[str, ...] = ()
+    of_crawl: bool = False
+    scale: float = 1
 
 
 class Metric(StrEnum):
@@ -57,11 +71,40 @@ class Metric(StrEnum):
     DNS_HITS = "skitter_dns_cache_hits_total"
     DNS_LOOKUPS = "skitter_dns_lookups_total"
     DNS_FAILURES = "skitter_dns_failures_total"
-    DNS_MS = "skitter_dns_lookup_milliseconds_total"
+    DNS_MS = "skitter_dns_lookup_seconds_total"
     LOG_DROPPED = "skitter_log_lines_dropped_total"
     IN_FLIGHT = "skitter_requests_in_flight"
     LEASES = "skitter_leases_held"
-    LONGEST_PULSE = "skitter_longest_pulse_milliseconds"
+    LONGEST_PULSE = "skitter_longest_pulse_seconds"
+    LATENCY = "skitter_fetch_seconds"
+    FETCHES = "skitter_fetches_total"
+    ROBOTS_FETCHES = "skitter_robots_fetches_total"
+    RETRIES = "skitter_retries_total"
+    GAPS = "skitter_politeness_gaps_total"
+    VIOLATIONS = "skitter_politeness_violations_total"
+    LEASES_EXPIRED = "skitter_leases_expired_total"
+    STALE = "skitter_stale_outcomes_total"
+    LOST = "skitter_fetches_lost_total"
+    HELD = "skitter_pages_held"
+    UNSTORED = "skitter_pages_unstored"
+    URLS = "skitter_urls"
+    REFUSED = "skitter_urls_refused"
+    QUEUED = "skitter_queued_urls"
+    HOSTS = "skitter_hosts"
+    FILTER_BYTES = "skitter_seen_filter_bytes"
+    FILTER_FILL = "skitter_seen_filter_fill_ratio"
+    FILTER_TRUSTED = "skitter_seen_filter_trusted_ratio"
+    FILTER_MISTAKEN = "skitter_seen_filter_false_positive_ratio"
+    WORKERS = "skitter_workers_live"
+    SILENCE = "skitter_worker_silence_seconds"
+    UNSYNCED_BYTES = "skitter_unsynced_bytes"
+    UNSYNCED_SECONDS = "skitter_unsynced_seconds"
+    DISK_FREE = "skitter_disk_free_bytes"
+    PAUSED = "skitter_paused"
+    CPU = "process_cpu_seconds_total"
+    RSS = "process_resident_memory_bytes"
+    DESCRIPTORS = "process_open_fds"
+    STARTED = "process_start_time_seconds"
 
 
 _COUNTER, _GAUGE = Kind.COUNTER, Kind.GAUGE
@@ -71,14 +114,14 @@ METRICS: dict[Metric, Described] = {
         _COUNTER, "files", "What pages need to look as they do, fetched and archived (crawl.requisites)."
     ),
     Metric.REQUESTS: Described(
-        _COUNTER, "requests", "Requests that got a response of any kind, robots.txt included."
+        _COUNTER, "requests", "Requests that got a response of any kind, robots.txt included.", of_crawl=True
     ),
-    Metric.BYTES: Described(_COUNTER, "bytes", "Received, headers and bodies as they crossed the wire."),
+    Metric.BYTES: Described(_COUNTER, "bytes", "Bodies received, as they crossed the wire.", of_crawl=True),
     Metric.RESPONSES: Described(
-        _COUNTER, "responses", "Responses by class of status.", "status", STATUS_CLASSES
+        _COUNTER, "responses", "Responses by class of status.", "status", STATUS_CLASSES, of_crawl=True
     ),
     Metric.FAILURES: Described(
-        _COUNTER, "requests", "Requests without a usable answer.", "kind", tuple(FailureKind)
+        _COUNTER, "requests", "Requests without a usable answer.", "kind", tuple(FailureKind), of_crawl=True
     ),
     Metric.UNCHANGED: Described(_COUNTER, "responses", "Revisits answered with 304."),
     Metric.REDIRECTS: Described(_COUNTER, "responses", "Responses that pointed elsewhere."),
@@ -101,16 +144,66 @@ METRICS: dict[Metric, Described] = {
     Metric.DNS_LOOKUPS: Described(_COUNTER, "lookups", "Host names asked of a DNS server."),
     Metric.DNS_FAILURES: Described(_COUNTER, "lookups", "Host names that could not be resolved."),
     Metric.DNS_MS: Described(
-        _COUNTER, "milliseconds", "Spent waiting for DNS servers; by lookup, the mean time of one."
+        _COUNTER, "seconds", "Spent waiting for DNS servers; by lookup, the mean time of one.", scale=0.001
     ),
     Metric.LOG_DROPPED: Described(_COUNTER, "lines", "Log lines that could not be written."),
     Metric.IN_FLIGHT: Described(_GAUGE, "requests", "Requests under way."),
     Metric.LEASES: Described(_GAUGE, "leases", "Hosts that are leased to a worker."),
     Metric.LONGEST_PULSE: Described(
         _GAUGE,
-        "milliseconds",
+        "seconds",
         "The longest that one page, commit or pause of the process held up all others so far.",
+        scale=0.001,
     ),
+    Metric.LATENCY: Described(
+        Kind.HISTOGRAM, "seconds", "From the end of a request to that of its response."
+    ),
+    Metric.FETCHES: Described(
+        _COUNTER, "requests", "Requests settled, answered or not, robots.txt included.", of_crawl=True
+    ),
+    Metric.ROBOTS_FETCHES: Described(_COUNTER, "requests", "Of them, for a robots.txt.", of_crawl=True),
+    Metric.RETRIES: Described(
+        _COUNTER, "requests", "Failures after which the URL is tried again.", "kind", tuple(FailureKind)
+    ),
+    Metric.GAPS: Described(
+        _COUNTER, "gaps", "Times between two requests to a host that were compared.", of_crawl=True
+    ),
+    Metric.VIOLATIONS: Described(
+        _COUNTER, "gaps", "Of them, shorter than the host was promised. Must stay 0.", of_crawl=True
+    ),
+    Metric.LEASES_EXPIRED: Described(
+        _COUNTER, "leases", "Workers that did not come back in time.", of_crawl=True
+    ),
+    Metric.STALE: Described(_COUNTER, "requests", "Outcomes that came too late to count.", of_crawl=True),
+    Metric.LOST: Described(
+        _COUNTER, "requests", "Whose records were gone before they were stored.", of_crawl=True
+    ),
+    Metric.HELD: Described(_GAUGE, "pages", "URLs whose last answer was a page, which is in the archive."),
+    Metric.UNSTORED: Described(_GAUGE, "pages", "Of them, those that wait for upload to the object store."),
+    Metric.URLS: Described(_GAUGE, "URLs", "Known, by state.", "state", STATES),
+    Metric.REFUSED: Described(_GAUGE, "URLs", "Refused, by reason.", "reason", REASONS),
+    Metric.QUEUED: Described(_GAUGE, "URLs", "Queued and not leased, by tier.", "tier", TIERS),
+    Metric.HOSTS: Described(_GAUGE, "hosts", "Known, by standing.", "standing", STANDINGS),
+    Metric.FILTER_BYTES: Described(_GAUGE, "bytes", "RAM of the seen filter."),
+    Metric.FILTER_FILL: Described(_GAUGE, "ratio", "Keys in the seen filter, of those it is made for."),
+    Metric.FILTER_TRUSTED: Described(
+        _GAUGE, "ratio", "Of the seen filter that answers; the rest asks the store."
+    ),
+    Metric.FILTER_MISTAKEN: Described(
+        _GAUGE, "ratio", "New URLs that the seen filter thought known: each costs a read, and no URL."
+    ),
+    Metric.WORKERS: Described(_GAUGE, "workers", "That asked for work in the last minute."),
+    Metric.SILENCE: Described(
+        _GAUGE, "seconds", "Since the longest silent worker was heard of; 0 when all were in the last minute."
+    ),
+    Metric.UNSYNCED_BYTES: Described(_GAUGE, "bytes", "Of the archive that a power loss would take."),
+    Metric.UNSYNCED_SECONDS: Described(_GAUGE, "seconds", "Since the oldest of them was written."),
+    Metric.DISK_FREE: Described(_GAUGE, "bytes", "Free on the disk of the crawl's folder."),
+    Metric.PAUSED: Described(_GAUGE, "bool", "1 while the operator holds the crawl."),
+    Metric.CPU: Described(_COUNTER, "seconds", "CPU of the service's process."),
+    Metric.RSS: Described(_GAUGE, "bytes", "RAM of the service's process."),
+    Metric.DESCRIPTORS: Described(_GAUGE, "files", "Open in the service's process."),
+    Metric.STARTED: Described(_GAUGE, "seconds", "When the service's process began, since the epoch."),
 }
 
 
@@ -132,6 +225,7 @@ class Event(StrEnum):
     LOG_RESUMED = "log_resumed"
     UPLOAD_FAILED = "upload_failed"
     SEGMENTS_LOST = "segments_lost"
+    BLOCKLIST_KEPT = "blocklist_kept"
 
 
 EVENTS: dict[Event, str] = {
@@ -149,6 +243,7 @@ EVENTS: dict[Event, str] = {
     Event.LEASE_EXPIRED: "A worker did not come back in time; its URLs are queued again.",
     Event.LOG_RESUMED: "The log can be written again: lines lost meanwhile.",
     Event.UPLOAD_FAILED: "The object store does not take what is uploaded, and why; it is tried again.",
+    Event.BLOCKLIST_KEPT: "A changed blocklist cannot be read, and why; its last good reading stays in force.",
     Event.SEGMENTS_LOST: "Segments were gone before they were stored: how many, and requests to make again.",
 }
 
@@ -157,149 +252,23 @@ def status_class(status: int) -> str:
     return STATUS_CLASSES[status // 100 - 1] if 100 <= status < 600 else "other"
 
 
-class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What the frontier knows and telemetry does not count; `refusals` is by reason, of the whole crawl."""
-
-    hosts_active: int = 0
-    hosts_waiting: int = 0
-    hosts_backing_off: int = 0
-    hosts_total: int = 0
-    queued: int = 0
-    in_progress: int = 0
-    waiting_retry: int = 0
-    pages_in_all: int = 0
-    unstored: int = 0
-    denied: int = 0
-    gone: int = 0
-    dead: int = 0
-    refusals: dict[str, int] = {}
-    next_at: float | None = None
-
-
-class Phase(StrEnum):
-    CRAWLING = "crawling"
-    DRAINING = "draining"
-    WAITING = "waiting"
-    PAUSED = "paused"
-    DONE = "done"
-
-
-class Ended(StrEnum):
-    """How a run of the worker's loop came to its end."""
-
-    COMPLETE = "complete"
-    LIMIT = "limit"
-    WAITING = "waiting"
-    INTERRUPTED = "interrupted"
-    STOPPED = "stopped"
-
-
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The crawl at one moment, for whoever shows it. Counts of pages, requests and bytes are of this run;
-    those of the frontier are of the whole crawl. `next_at` is when the next host is ready."""
-
-    at: float
-    phase: Phase = Phase.CRAWLING
-    elapsed: float = 0.0
-    pages: int = 0
-    requisites: int = 0
-    requests: int = 0
-    bytes: int = 0
-    rate_now: float = 0.0
-    rate_mean: float = 0.0
-    in_flight: int = 0
-    hosts_active: int = 0
-    hosts_waiting: int = 0
-    hosts_backing_off: int = 0
-    hosts_total: int = 0
-    queued: int = 0
-    in_progress: int = 0
-    waiting_retry: int = 0
-    pages_in_all: int = 0
-    unstored: int = 0
-    denied: int = 0
-    refused: int = 0
-    gone: int = 0
-    dead: int = 0
-    refusals: dict[str, int] = {}
-    errors: dict[str, int] = {}
-    statuses: dict[str, int] = {}
-    slowest: list[tuple[str, float]] = []
-    max_pages: int = 0
-    next_at: float | None = None
-    dns_hits: int = 0
-    dns_lookups: int = 0
-    dns_ms: int = 0
-    reused: int = 0
-    duplicates: int = 0
-    archived_bytes: int = 0
-    log_dropped: int = 0
-    longest_pulse_ms: int = 0
-
-
-class Rate:
-    """Events a second over the last `WINDOW` seconds, in slots of a quarter of a second."""
-
-    WINDOW = 10.0
-    SLOTS_A_SECOND = 4
-
-    def __init__(self, started: float) -> None:
-        self._started = started
-        self._slots: deque[list[int]] = deque(maxlen=int(self.WINDOW * self.SLOTS_A_SECOND))
-
-    def add(self, now: float, amount: int = 1) -> None:
-        slot = int(now * self.SLOTS_A_SECOND)
-        if self._slots and slot <= self._slots[-1][0]:
-            self._slots[-1][1] += amount
-        else:
-            self._slots.append([slot, amount])
-
-    def at(self, now: float) -> float:
-        oldest = int((now - self.WINDOW) * self.SLOTS_A_SECOND)
-        counted = sum(count for slot, count in self._slots if slot > oldest)
-        # Under a second of history would turn the first page into a rate of thousands.
-        return counted / min(self.WINDOW, max(1.0, now - self._started))
-
-
-class SlowHosts:
-    """Smoothed response times of at most `KEPT` hosts, the slowest of those heard of lately."""
-
-    KEPT = 512
-    SHOWN = 5
-    FORGOTTEN_AFTER = 300.0
-    NEW_WEIGHT = 0.3
-
-    def __init__(self) -> None:
-        self._hosts: dict[str, tuple[float, float]] = {}
-
-    def heard(self, host: str, ms: float, now: float) -> None:
-        known = self._hosts.get(host)
-        if known is not None:
-            ms = known[0] + self.NEW_WEIGHT * (ms - known[0])
-        elif len(self._hosts) >= self.KEPT:
-            self._hosts = dict(self._slowest(self.KEPT // 2, now))
-        self._hosts[host] = (ms, now)
-
-    def shown(self, now: float) -> list[tuple[str, float]]:
-        return [(host, ms) for host, (ms, _) in self._slowest(self.SHOWN, now)]
-
-    def _slowest(self, most: int, now: float) -> list[tuple[str, tuple[float, float]]]:
-        fresh = (item for item in self._hosts.items() if now - item[1][1] < self.FORGOTTEN_AFTER)
-        return heapq.nlargest(most, fresh, key=lambda item: item[1])
-
-
 class Telemetry:
     """The counters of one process. A page costs 2.6 us in all (`request` and `page`, 2,000 hosts in turn)."""
 
     def __init__(self, started: float, max_pages: int = 0) -> None:
         self.started = started
         self._max_pages = max_pages
-        self._values = {metric: 0 for metric, about in METRICS.items() if not about.label}
+        self._values = {
+            metric: 0
+            for metric, about in METRICS.items()
+            if not about.label and about.kind is not Kind.HISTOGRAM
+        }
         self._labelled = {
             metric: dict.fromkeys(about.labels, 0) for metric, about in METRICS.items() if about.label
         }
         self._rate = Rate(started)
         self._slow = SlowHosts()
+        self.latency = Histogram(LATENCY_BOUNDS)
 
     def count(self, metric: Metric, n: int = 1) -> None:
         self._values[metric] += n
@@ -317,6 +286,7 @@ class Telemetry:
         self._values[Metric.REQUESTS] += 1
         self._values[Metric.BYTES] += size
         self._labelled[Metric.RESPONSES][status_class(status)] += 1
+        self.latency.observe(ms / 1000)
         self._slow.heard(host, ms, now)
 
     def page(self, now: float) -> None:

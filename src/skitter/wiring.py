@@ -10,6 +10,7 @@ import contextlib
 import resource
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import msgspec
 
@@ -25,12 +26,14 @@ from skitter.fetch.guard import AddressGuard
 from skitter.fetch.resolver import Resolver
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier
+from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.log import Log
 from skitter.model import HostPolicy
 from skitter.seeds import hosts_named
 from skitter.settings import Settings
-from skitter.telemetry import Telemetry
+from skitter.telemetry import Event, Telemetry
+from skitter.urls.keys import Keys
 from skitter.worker.loop import Loop
 from skitter.worker.pdf import PdfReader
 from skitter.worker.step import Step
@@ -78,9 +81,12 @@ async def open_crawl(
     """The folder's lock must be held. What an interrupted run left over is cut off the archive here."""
     clock = SystemClock()
     async with contextlib.AsyncExitStack() as closing:
-        log = Log(folder.log, clock)
+        log = Log(folder.log, clock, echo=settings.log.json)
         closing.callback(log.close)
-        frontier = RocksFrontier(folder.frontier, settings, clock)
+        keys = Keys(settings.keys)
+        tell = partial(_tell_of_list, log)
+        blocklists = Blocklists(settings.crawl.blocklists, tell)
+        frontier = RocksFrontier(folder.frontier, settings, clock, keys=keys, blocklists=blocklists)
         closing.push_async_callback(frontier.close)
         for name, policy in settings.hosts.items():
             await _set_policies(frontier, name, policy)
@@ -103,7 +109,7 @@ async def open_crawl(
         closing.push_async_callback(desk.rest)
         pdfs = PdfReader(settings.fetch)
         closing.push_async_callback(pdfs.close)
-        step = Step(fetcher, clock, settings, pdfs)
+        step = Step(fetcher, clock, settings, pdfs, keys)
         yield Crawl(
             clock=clock,
             frontier=frontier,
@@ -133,6 +139,10 @@ async def close_archive(archive: Archive, frontier: Frontier) -> None:
         durable = True
     finally:
         archive.close(durable=durable)
+
+
+def _tell_of_list(log: Log, why: str) -> None:
+    log.write(Event.BLOCKLIST_KEPT, why=why)
 
 
 async def _set_policies(frontier: Frontier, name: str, policy: HostPolicy) -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from skitter.model import Discovered, HostPolicy, Outcome, UrlKey
 from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, Settings
-from skitter.urls.canonical import key_of
 from tests.contract.conftest import Start
 from tests.frontier_kit import OK, Driver, discovered
+from tests.keys import key_of
 
 A = "http://a.test"
 SPACED = Settings(

@@ -7,9 +7,10 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from skitter.frontier.rocks.near import MOST_IN_ROW
+from skitter.frontier.rocks.near_index import MOST_ALIKE
 from skitter.model import FailureKind, Fetched, NotModified, Result
 from skitter.schedule.near import NEAR
+from tests.contract.conftest import Start
 from tests.frontier_kit import OK, Driver, failed, redirected
 
 HOSTS = [f"http://{name}.test" for name in "abcdefgh"]
@@ -193,14 +194,52 @@ def test_a_page_repeated_often_adds_one_entry(driver: Driver) -> None:
     assert driver.explain(A).resembling == 5
 
 
-def test_no_row_of_the_index_grows_beyond_its_limit(driver: Driver) -> None:
-    """Originals that share a half, as the pages of a huge template may."""
+def test_of_many_originals_that_share_a_half_the_same_text_is_always_found(driver: Driver) -> None:
+    """As the pages of a huge template may: no look-up reads all of them."""
     spread = random.Random(1)
-    shared = {(TEXT >> 32 << 32) | spread.getrandbits(32) for _ in range(2 * MOST_IN_ROW)}
+    shared = [(TEXT >> 32 << 32) | spread.getrandbits(32) for _ in range(2 * MOST_ALIKE)]
     driver.open_host(*(f"{A}page{number}" for number in range(len(shared))))
-    while shared:
+    left = shared.copy()
+    while left:
         lease = driver.lease_one()
-        driver.answer(lease, *(replace(OK, simhash=shared.pop()) for _ in lease.tasks))
+        driver.answer(lease, *(replace(OK, simhash=left.pop()) for _ in lease.tasks))
         driver.clock.advance(10)
-    assert driver.stats().pages == 2 * MOST_IN_ROW
-    assert max(map(len, near_rows(driver).values())) == 8 * MOST_IN_ROW
+    assert driver.stats().near_duplicates == 0
+    for number, one in enumerate(sorted(shared)[-3:]):
+        visit(driver, f"{HOSTS[number + 1]}/", replace(OK, simhash=one))
+    assert driver.stats().near_duplicates == 3
+
+
+def test_the_filter_that_a_clean_end_left_is_believed_and_one_that_is_older_is_not(start: Start) -> None:
+    driver = start()
+    visit(driver, A, text())
+    for _ in range(2):  # the second time nobody has asked it meanwhile
+        driver.ask(driver.frontier.close())
+        driver.frontier = driver._opener(driver.settings, driver.clock)
+    assert driver.frontier._book.near._stamp
+    driver.clock.advance(1)
+    visit(driver, B, text(1))
+    visit(driver, C, text(*range(20)))
+    assert resemblance(driver, B) == (A, 1)
+    driver.reopen()  # a death: the file does not know C
+    assert not driver.frontier._book.near._stamp
+    driver.clock.advance(1)
+    visit(driver, D, text(*range(21)))
+    assert resemblance(driver, D) == (C, 1)
+
+
+def test_an_index_of_an_earlier_version_is_taken_over(driver: Driver) -> None:
+    visit(driver, A, text())
+    with driver.frontier._book.turn(driver.clock.now()) as turn:
+        for key in near_rows(driver):
+            if key[0]:
+                turn.delete("near", key)
+        for number in range(1, 7):
+            turn.put("near", bytes((number, 0, 0, 0, number)), TEXT.to_bytes(8, "big"))
+    driver.crash()
+    driver.frontier = driver._opener(driver.settings, driver.clock)
+    assert driver.frontier._book.near.suspects([TEXT])
+    driver.clock.advance(1)
+    visit(driver, B, text(40, 41))
+    assert resemblance(driver, B) == (A, 2)
+    assert {key[0] for key in near_rows(driver)} == {0, 7, 8}

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import ada_url
+import pytest
 
-from skitter.urls.canonical import key_of, normalise
+from skitter.settings import KeySettings
+from skitter.urls.canonical import normalise
+from skitter.urls.keys import Keys
 from skitter.urls.scope import registrable_domain
 from tests.corpora import corpus
 
@@ -55,13 +59,55 @@ def test_hosts_become_ascii_as_whatwg_says() -> None:
     assert checked > 2500
 
 
+def every_url() -> set[str]:
+    """Whatever in the corpora can be read as a web address, by itself or on a page."""
+    found = {case["input"] for case in cases_of("url-wpt", "urltestdata")}
+    found |= {case["href"] for case in cases_of("url-wpt", "urltestdata") if "href" in case}
+    for file in sorted(corpus("url-urlcanon").glob("*.json")):
+        found |= set(_texts(json.loads(file.read_text())))
+    urls = {normalise(text) or normalise(text, "http://example.org/a/b?c") for text in found}
+    return {url for url in urls if url is not None}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
 def test_normalising_twice_changes_nothing_in_any_corpus() -> None:
-    urls = [case["input"] for case in cases_of("url-wpt", "urltestdata")]
-    urls += json.loads((corpus("url-urlcanon") / "idempotence.json").read_text())
-    once = [url for url in map(normalise, urls) if url is not None]
-    assert [normalise(url) for url in once] == once
-    assert all(key_of(url) == key_of(str(normalise(url))) for url in once)
-    assert len(once) > 200
+    urls = every_url()
+    assert {url: normalise(url) for url in urls} == {url: url for url in urls}
+    assert len(urls) > 600
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        KeySettings(),
+        KeySettings(rules=1),
+        KeySettings(
+            www=True,
+            scheme=True,
+            trailing_slash=True,
+            drop_empty=True,
+            default_documents=("index.html", "foo"),
+        ),
+    ],
+)
+def test_the_canonical_form_of_a_canonical_form_is_itself_in_every_corpus(settings: KeySettings) -> None:
+    keys = Keys(settings)
+    for url in every_url():
+        form = keys.form(url)
+        again = normalise(form)
+        assert again is not None
+        assert (keys.form(again), keys.key_of(again)) == (form, keys.key_of(url)), url
 
 
 def test_dot_segments_are_resolved_in_all_cases_of_urlcanon() -> None:

@@ -30,6 +30,7 @@ from skitter.testing.hostile.codings import gzip_bomb
 from skitter.testing.hostile.web import HostileWeb
 from skitter.wiring import open_crawl
 from tests.exchanges import Read, finished_records
+from tests.keys import KEYS
 
 ATTEMPTS = 2
 MAX_BODY = 2_000_000
@@ -79,7 +80,7 @@ async def crawl(web: HostileWeb, cases: list[Case], limits: FetchSettings, folde
     crawl_folder.lock()
     async with open_crawl(crawl_folder, settings(web, limits)) as parts:
         seeds = [case.origin() + "/" for case in cases if case.name not in FOUND_ONLY]
-        await parts.frontier.admit(read_seeds(seeds, []))
+        await parts.frontier.admit(read_seeds(seeds, [], KEYS))
         async with asyncio.timeout(LONGEST):
             how = await parts.loop.run()
         found = {case.name: await parts.frontier.explain(case.origin() + case.watched) for case in cases}

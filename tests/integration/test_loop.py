@@ -16,6 +16,7 @@ from skitter.seeds import read_seeds
 from skitter.settings import CrawlSettings, FetchSettings, FrontierSettings, RetrySettings, Settings
 from skitter.telemetry import Ended
 from skitter.wiring import open_crawl
+from tests.keys import KEYS
 from tests.raw_server import page, sends, serving
 
 
@@ -33,7 +34,7 @@ def test_a_disk_that_cannot_be_synced_stops_the_crawl(
             retry=RetrySettings(backoff=(30.0,)),
         )
         async with open_crawl(CrawlFolder(tmp_path), settings) as parts:
-            await parts.frontier.admit(read_seeds([url], []))
+            await parts.frontier.admit(read_seeds([url], [], KEYS))
             # only while it runs: finishing a segment syncs too, and must be able to
             with monkeypatch.context() as patched:
                 patched.setattr(os, "fsync", fails)
@@ -57,7 +58,7 @@ def test_a_crawl_of_a_host_on_which_nobody_listens_comes_to_its_end(tmp_path: Pa
     async def crawl() -> tuple[Ended, dict[str, int], dict[str, int]]:
         async with open_crawl(CrawlFolder(tmp_path), settings) as parts:
             seeds = [f"http://127.0.0.1:{port}/{number}" for number in range(3)]
-            await parts.frontier.admit(read_seeds(seeds, []))
+            await parts.frontier.admit(read_seeds(seeds, [], KEYS))
             ended = await parts.loop.run()
             stats = await parts.frontier.stats()
             return ended, stats.urls, stats.hosts

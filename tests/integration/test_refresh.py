@@ -19,6 +19,7 @@ from skitter.frontier.base import Explanation
 from skitter.seeds import read_seeds
 from skitter.settings import FetchSettings, PolitenessSettings, Settings
 from skitter.wiring import open_crawl, open_frontier
+from tests.keys import KEYS
 from tests.raw_server import page, serving
 
 ROBOTS_TTL = 1.5
@@ -63,7 +64,7 @@ class Site:
 async def crawl(folder: CrawlFolder, url: str) -> dict[str, Explanation]:
     folder.lock()
     async with open_crawl(folder, SETTINGS) as parts:
-        await parts.frontier.admit(read_seeds([url + "/"], []))
+        await parts.frontier.admit(read_seeds([url + "/"], [], KEYS))
         await parts.loop.run()
         found = {path.decode(): await parts.frontier.explain(url + path.decode()) for path in BODY}
     folder.unlock()

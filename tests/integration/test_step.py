@@ -32,11 +32,12 @@ from skitter.model import (
     Via,
 )
 from skitter.settings import FetchSettings, PolitenessSettings, Settings
-from skitter.urls.canonical import host_of, key_of
+from skitter.urls.canonical import host_of
 from skitter.wiring import open_crawl
 from skitter.worker.pdf import PdfReader
 from skitter.worker.step import Step, retry_after
 from tests.exchanges import block_of, finished_records
+from tests.keys import key_of
 from tests.pdfs import pdf
 from tests.raw_server import page, sends, serving
 
@@ -425,3 +426,33 @@ def test_a_pdf_is_read_whole_however_long_a_page_may_be(tmp_path: Path) -> None:
     ((outcome, _),) = run(tmp_path, response, settings=settings)
     assert isinstance(outcome.result, Fetched)
     assert (outcome.result.truncated, outcome.result.note) == (False, "")
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "named"),
+    [
+        (b"<link rel=canonical href=/whole>", b"X: y", "/whole"),
+        (b"<link rel=canonical href=/whole?utm_source=x>", b"X: y", "/whole?utm_source=x"),
+        (b"<p>", b"Link: </whole>; rel=canonical", "/whole"),
+        (b"<link rel=canonical href=0#top>", b"X: y", ""),
+        (b"<link rel=canonical href=/0?utm_source=x>", b"X: y", ""),
+        (b"<link rel=canonical href=mailto:x>", b"X: y", ""),
+    ],
+)
+def test_a_page_tells_which_other_page_it_is_a_form_of(
+    tmp_path: Path, body: bytes, header: bytes, named: str
+) -> None:
+    ((outcome, _),) = run(tmp_path, page(body, header))
+    found = outcome.result
+    assert isinstance(found, Fetched)
+    assert found.canonical == (outcome.host + named if named else "")
+    led = [(link.url, link.depth) for link in found.links if link.via is Via.CANONICAL]
+    assert led == ([(found.canonical, 3)] if named else [])
+
+
+def test_a_page_that_wants_no_link_followed_still_tells_its_canonical_url(tmp_path: Path) -> None:
+    body = b"<meta name=robots content=nofollow><link rel=canonical href=/whole>"
+    ((outcome, _),) = run(tmp_path, page(body))
+    found = outcome.result
+    assert isinstance(found, Fetched)
+    assert (found.canonical, found.links) == (f"{outcome.host}/whole", ())

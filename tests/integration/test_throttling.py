@@ -22,6 +22,7 @@ from skitter.frontier.base import HostView, Stats
 from skitter.seeds import read_seeds
 from skitter.settings import CrawlSettings, FetchSettings, PolitenessSettings, RetrySettings, Settings
 from skitter.wiring import open_crawl
+from tests.keys import KEYS
 from tests.raw_server import Answer, RawServer, page, serving
 
 SETTINGS = Settings(
@@ -91,7 +92,7 @@ class Seen(NamedTuple):
 
 async def crawl(folder: CrawlFolder, servers: dict[str, RawServer]) -> tuple[list[HostView], Stats]:
     async with open_crawl(folder, SETTINGS) as parts:
-        await parts.frontier.admit(read_seeds([server.url + "/" for server in servers.values()], []))
+        await parts.frontier.admit(read_seeds([server.url + "/" for server in servers.values()], [], KEYS))
         await parts.loop.run()
         return await parts.frontier.hosts(limit=99), await parts.frontier.stats()
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from skitter.model import Discovered, Link, UrlKey, Via
 from skitter.urls import links as links_module
-from skitter.urls.canonical import host_of, key_of, normalise
+from skitter.urls.canonical import host_of, joined, normalise
 from skitter.urls.links import LinkReader
+from tests.keys import KEYS, key_of
 
 PAGE = UrlKey(b"p" * 16)
 BASES = st.sampled_from(
@@ -75,7 +76,7 @@ def read(
 
 @given(st.lists(st.tuples(BASES, st.lists(HREFS, max_size=6)), max_size=6))
 def test_what_is_remembered_never_changes_what_an_href_means(pages: list[tuple[str, list[str]]]) -> None:
-    reader = LinkReader()
+    reader = LinkReader(KEYS)
     for base, hrefs in pages:
         resolved = [normalise(href, base) for href in hrefs]
         expected = list(dict.fromkeys(url for url in resolved if url and url != "http://h.org/self"))
@@ -85,7 +86,7 @@ def test_what_is_remembered_never_changes_what_an_href_means(pages: list[tuple[s
 
 
 def test_an_empty_href_is_the_page_it_stands_on() -> None:
-    reader = LinkReader()
+    reader = LinkReader(KEYS)
     for base in ("http://h.org/a/one", "http://h.org/a/two", "http://h.org/a/one?q"):
         for href in ("", "#f", " ", "http:"):
             assert [one.url for one in read(reader, base, [href])] == [base]
@@ -93,24 +94,24 @@ def test_an_empty_href_is_the_page_it_stands_on() -> None:
 
 def test_a_base_without_folders_is_no_crash() -> None:
     for base in ("mailto:x", "about:blank", "x:y"):
-        assert [one.url for one in read(LinkReader(), base, ["a", "", "http://h.org/b"])] == [
+        assert [one.url for one in read(LinkReader(KEYS), base, ["a", "", "http://h.org/b"])] == [
             "http://h.org/b"
         ]
 
 
 def test_a_page_does_not_link_to_itself_and_names_each_target_once() -> None:
-    found = read(LinkReader(), "http://h.org/self", ["self", "a", "/a", "a#x", "http://h.org/a", "b"])
+    found = read(LinkReader(KEYS), "http://h.org/self", ["self", "a", "/a", "a#x", "http://h.org/a", "b"])
     assert [one.url for one in found] == ["http://h.org/a", "http://h.org/b"]
 
 
 def test_nofollow_links_are_left_out() -> None:
     links = [Link("a", rel="nofollow"), Link("b", rel="noopener nofollow"), Link("c", rel="noopener")]
-    found = LinkReader().discover(PAGE, "http://h.org/self", 1, "http://h.org/", links)
+    found = LinkReader(KEYS).discover(PAGE, "http://h.org/self", 1, "http://h.org/", links)
     assert [one.url for one in found] == ["http://h.org/c"]
 
 
 def test_a_link_is_one_level_below_its_page() -> None:
-    (found,) = read(LinkReader(), "http://h.org/", ["a"])
+    (found,) = read(LinkReader(KEYS), "http://h.org/", ["a"])
     assert (found.depth, found.via, found.parent) == (2, Via.LINK, PAGE)
 
 
@@ -120,7 +121,7 @@ def remembered(reader: LinkReader) -> int:
 
 @pytest.mark.parametrize("folders", [1, 7, 5_000])
 def test_the_memory_holds_two_generations_at_most(folders: int) -> None:
-    reader = LinkReader()
+    reader = LinkReader(KEYS)
     limit = links_module._GENERATION
     for start in range(0, 3 * limit, 100):
         base = f"http://h.org/{start // 100 % folders}/"
@@ -129,7 +130,7 @@ def test_the_memory_holds_two_generations_at_most(folders: int) -> None:
 
 
 def test_what_is_in_use_stays_remembered_while_other_folders_pass() -> None:
-    reader = LinkReader()
+    reader = LinkReader(KEYS)
     for number in range(links_module._GENERATION):
         read(reader, "http://h.org/in-use/", ["home"])
         read(reader, f"http://h.org/{number}/", [f"p{number}", "q"])
@@ -138,7 +139,7 @@ def test_what_is_in_use_stays_remembered_while_other_folders_pass() -> None:
 
 
 def test_one_endless_folder_is_forgotten_and_begun_again() -> None:
-    reader = LinkReader()
+    reader = LinkReader(KEYS)
     for number in range(2 * links_module._GENERATION):
         read(reader, "http://h.org/", ["home", f"p{number}"])
     assert remembered(reader) <= links_module._GENERATION
@@ -146,8 +147,36 @@ def test_one_endless_folder_is_forgotten_and_begun_again() -> None:
 
 def test_a_page_with_as_many_links_as_are_read_is_resolved_once() -> None:
     """The memory of a folder once had no room for them, and each was resolved for the archive anew."""
-    reader = LinkReader()
+    reader = LinkReader(KEYS)
     links = [Link(f"//h{number}.org/", "", "", "a") for number in range(10_000)]
     followed = reader.discover(PAGE, "http://h.org/", 0, "http://h.org/", links)
     told = reader.targets("http://h.org/", links)
     assert all(found.url is target for found, (target, _) in zip(followed, told, strict=True))
+
+
+SEGMENTS = st.sampled_from(
+    ("a", "b.html", ".", "..", "..a", "a..", "", "-", "_x", "~", "%2e", "é", "x:y", "?q", "#f", " ", "\\")
+)
+
+
+@given(
+    st.sampled_from(
+        (
+            "http://h.org/",
+            "https://h.org:8443/a/",
+            "http://h.org/a/b/",
+            "http://[::1]/a//b/",
+            "http://u@h/a/",
+            "http://h/a#b/",
+        )
+    ),
+    st.lists(SEGMENTS, min_size=1, max_size=6),
+)
+def test_a_plain_href_is_joined_as_the_url_standard_says(folder: str, segments: list[str]) -> None:
+    href = "/".join(segments)
+    assert joined(folder, href) in (None, normalise(href, folder))
+
+
+@pytest.mark.parametrize("href", ["a.html", "../b", "../../../c/", "a/b-c/d_e.html"])
+def test_hrefs_of_real_pages_are_plain(href: str) -> None:
+    assert joined("http://h.org/x/y/", href) == normalise(href, "http://h.org/x/y/page")

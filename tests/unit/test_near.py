@@ -1,14 +1,16 @@
-"""Whatever lies within three bits shares a key; what is asked for and kept stays small."""
+"""Whatever lies within three bits is found under what is asked for, and little is asked for in vain."""
 
 from __future__ import annotations
 
 import itertools
 import random
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.schedule.near import NEAR, distance, near_keys, nearest
+from skitter.frontier.rocks.near_filter import NearFilter
+from skitter.schedule.near import NEAR, PROBES, distance, half_of, nearest, swapped
 
 fingerprints = st.integers(0, 2**64 - 1)
 
@@ -19,23 +21,50 @@ def flipped(fingerprint: int, bits: tuple[int, ...]) -> int:
     return fingerprint
 
 
-def test_no_three_bits_can_change_all_keys() -> None:
-    keys = set(near_keys(0))
+def beginnings(fingerprint: int) -> set[bytes]:
+    """Of all that an index is asked for: the upper halves, and behind a mark the lower ones."""
+    upper = {b"0" + half_of(fingerprint, probe) for probe in range(PROBES)}
+    return upper | {b"7" + half_of(swapped(fingerprint), probe) for probe in range(PROBES)}
+
+
+def own(fingerprint: int) -> set[bytes]:
+    """What it lies under itself."""
+    return {b"0" + half_of(fingerprint, 0), b"7" + half_of(swapped(fingerprint), 0)}
+
+
+def test_no_three_bits_can_hide_a_fingerprint() -> None:
+    asked = beginnings(0)
+    assert len(asked) == 66
     for bits in itertools.combinations(range(64), NEAR):
-        assert keys & set(near_keys(flipped(0, bits))), bits
+        assert asked & own(flipped(0, bits)), bits
 
 
 @given(fingerprints, st.sets(st.integers(0, 63), max_size=NEAR))
-def test_what_is_near_shares_a_key(fingerprint: int, bits: set[int]) -> None:
+def test_what_is_near_lies_under_what_is_asked_for(fingerprint: int, bits: set[int]) -> None:
     other = flipped(fingerprint, tuple(bits))
-    assert set(near_keys(fingerprint)) & set(near_keys(other))
+    assert beginnings(fingerprint) & own(other)
+    assert swapped(swapped(fingerprint)) == fingerprint
     assert nearest(fingerprint, [other]) == other
 
 
-def test_a_key_holds_21_or_22_bits_so_that_rows_stay_short() -> None:
-    ones = near_keys(2**64 - 1)
-    assert sorted(int.from_bytes(key[1:], "big").bit_count() for key in ones) == [21, 21, 21, 21, 22, 22]
-    assert [key[0] for key in ones] == [1, 2, 3, 4, 5, 6]
+@given(st.lists(fingerprints, min_size=1, max_size=30), st.sets(st.integers(0, 63), max_size=NEAR))
+def test_the_filter_never_hides_what_is_near(known: list[int], bits: set[int]) -> None:
+    sieve = NearFilter(1_000)
+    sieve.add(np.array(known, np.uint64))
+    others = [flipped(one, tuple(bits)) for one in known]
+    for one, other, probes in zip(known, others, sieve.suspects(others), strict=True):
+        rows = {b"0" + half_of(other, p) for p in probes if p < PROBES}
+        rows |= {b"7" + half_of(swapped(other), p - PROBES) for p in probes if p >= PROBES}
+        assert rows & own(one)
+
+
+def test_the_filter_spares_nearly_all_reads_at_thirteen_bits_a_half() -> None:
+    rng = np.random.default_rng(1)
+    sieve = NearFilter(2 * 100_000 * 13 // 8)
+    sieve.add(rng.integers(0, 1 << 64, 100_000, np.uint64))
+    asked = rng.integers(0, 1 << 64, 2_000, np.uint64).tolist()
+    reads = sum(map(len, sieve.suspects(asked))) / len(asked)
+    assert reads < 0.8
 
 
 @given(fingerprints, st.lists(fingerprints, max_size=20))

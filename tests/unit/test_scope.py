@@ -6,8 +6,9 @@ import pytest
 
 from skitter.model import Discovered, Refusal, Via
 from skitter.settings import CrawlSettings
-from skitter.urls.canonical import host_of, key_of
+from skitter.urls.canonical import host_of
 from skitter.urls.scope import SCOPES, Scope, anchors_of, registrable_domain
+from tests.keys import key_of
 
 
 def found(url: str, *, depth: int = 1, via: Via = Via.LINK, hops: int = 0) -> Discovered:

@@ -19,6 +19,7 @@ from skitter.settings import (
     CrawlSettings,
     FrontierSettings,
     IdentitySettings,
+    KeySettings,
     PolitenessSettings,
     RetrySettings,
     Settings,
@@ -306,7 +307,11 @@ def test_settings_written_as_toml_load_back_the_same(
 
 def test_only_what_differs_from_the_defaults_is_written() -> None:
     text = dump_toml(Settings(politeness=PolitenessSettings(delay=3.0)))
-    assert tomllib.loads(text) == {"politeness": {"delay": 3.0}}
+    written = tomllib.loads(text)
+    # all of [keys]: a crawl.toml without it is of a crawl that was made before there was such a section
+    assert msgspec.convert(written.pop("keys"), KeySettings) == KeySettings()
+    assert set(tomllib.loads(text)["keys"]) == set(KeySettings.__struct_fields__)
+    assert written == {"politeness": {"delay": 3.0}}
     assert text.startswith("# ")
 
 
@@ -335,3 +340,49 @@ def test_as_json_has_whole_values_and_origins(loaded: Loaded) -> None:
     assert tree["crawl"]["include"] == {"value": ["\x1b\\[2J", "x" * 99], "from": "--include"}
     assert tree["hosts.http://a.example"] == {"delay": {"value": 2.0, "from": "--host-delay"}}
     assert tree["politeness"]["delay"] == {"value": 1.0, "from": "default"}
+
+
+# -- keys belong to a crawl from its beginning
+
+
+def made(folder: Path, text: str) -> Path:
+    (folder / "frontier").mkdir()
+    (folder / "crawl.toml").write_text(text)
+    return folder / "crawl.toml"
+
+
+def test_a_crawl_made_before_there_were_keys_goes_on_with_the_first_rules(tmp_path: Path) -> None:
+    loaded = load(crawl_file=made(tmp_path, "[politeness]\ndelay = 3.0\n"))
+    assert loaded.settings.keys == KeySettings(rules=1)
+    (tmp_path / "crawl.toml").write_text(dump_toml(loaded.settings))
+    assert load(crawl_file=tmp_path / "crawl.toml").settings == loaded.settings
+
+
+def test_settings_that_were_laid_out_for_a_new_crawl_are_no_old_ones(tmp_path: Path) -> None:
+    (tmp_path / "crawl.toml").write_text("[politeness]\ndelay = 3.0\n")
+    assert load(crawl_file=tmp_path / "crawl.toml").settings.keys == KeySettings()
+
+
+def test_the_keys_of_a_crawl_cannot_be_changed_by_any_later_layer(tmp_path: Path) -> None:
+    crawl_file = made(tmp_path, dump_toml(Settings(keys=KeySettings(www=True))))
+    assert load(crawl_file=crawl_file, environ={"SKITTER_KEYS_WWW": "true"}).settings.keys.www
+    with pytest.raises(SettingsError, match=r"KEYS_WWW: \[keys\] www is false, .* made with true: leave it"):
+        load(crawl_file=crawl_file, environ={"SKITTER_KEYS_WWW": "false"})
+    old = tmp_path / "old"
+    old.mkdir()
+    with pytest.raises(SettingsError, match="rules is 2, but this crawl was made with 1"):
+        load(crawl_file=made(old, ""), environ={"SKITTER_KEYS_RULES": "2"})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("drop_parameters", "a&b"),
+        ("keep_parameters", "*x"),
+        ("default_documents", "a/b"),
+        ("default_documents", ".."),
+    ],
+)
+def test_names_in_keys_that_could_never_match_are_refused(tmp_path: Path, key: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"{key} has"):
+        load(environ={f"SKITTER_KEYS_{key.upper()}": value})

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from skitter.log import Log
 from skitter.model import FailureKind
+from skitter.recent import SlowHosts
 from skitter.telemetry import (
     EVENTS,
     METRICS,
@@ -25,7 +26,6 @@ from skitter.telemetry import (
     Kind,
     Metric,
     Phase,
-    SlowHosts,
     Telemetry,
     status_class,
 )

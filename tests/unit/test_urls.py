@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.urls.canonical import host_id, host_of, key_of, normalise, robots_url, target_of
+from skitter.urls.canonical import host_id, host_of, normalise, robots_url, target_of
+from tests.keys import key_of
 
 HREFS = st.text(
     alphabet=st.sampled_from("htps:/.?#&=%@[]\\;a0Zé中\u0000 \t\n\u00ad\ud800-_~|^`{}'\""), max_size=40

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import shlex
 import signal
 from collections.abc import Sequence
+
+import msgspec
 
 from skitter import __version__
 from skitter.clock import Clock, SystemClock
@@ -20,6 +23,7 @@ from skitter.errors import DiskFull, SkitterError, UsageError
 from skitter.fetch.resolver import Resolver
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Stats
+from skitter.frontier.blocklists import Blocklists
 from skitter.model import Discovered, VerdictKind
 from skitter.seeds import hosts_named, require_contact
 from skitter.settings import Settings
@@ -44,7 +48,7 @@ _GC_THRESHOLDS = (50_000, 20, 50)
 async def run_crawl(
     folder: CrawlFolder, loaded: Loaded, seeds: Sequence[Discovered], display: Display
 ) -> Ended:
-    settings = loaded.settings
+    settings = _with_whole_paths(loaded.settings)
     _check(settings)
     require_contact(settings, seeds)
     if folder.is_new and not seeds:
@@ -74,9 +78,16 @@ def _within_descriptors(settings: Settings, display: Display) -> Settings:
     return able
 
 
+def _with_whole_paths(settings: Settings) -> Settings:
+    """A later run may start in another directory, and means the same files."""
+    lists = tuple(os.path.abspath(path) for path in settings.crawl.blocklists)
+    return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, blocklists=lists))
+
+
 def _check(settings: Settings) -> None:
     """What the settings' own checks cannot know, before it is written where every later run reads it."""
     Resolver(settings.fetch, SystemClock())
+    Blocklists(settings.crawl.blocklists).load()
     for name in settings.hosts:
         hosts_named(name)
 

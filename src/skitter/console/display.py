@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json as json_text
 import os
-import sys
 from typing import Protocol, TextIO
 
 import msgspec
@@ -29,9 +28,9 @@ class Display(Protocol):
 
 
 def choose_display(stream: TextIO, json: bool = False) -> Display:
-    """JSON lines on stdout if asked for; else on `stream`, live if it is a terminal that can."""
+    """JSON lines if asked for; else lines for people, live if `stream` is a terminal that can."""
     if json:
-        return JsonDisplay(sys.stdout)
+        return JsonDisplay(stream)
     if stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb"):
         from skitter.console.live import (
             LiveDisplay,  # rich takes 60 ms to import, and only a terminal needs it

@@ -190,7 +190,7 @@ def _explanation_lines(found: Explanation) -> Iterator[str]:
         yield from _story_lines(found)
     yield _line("robots", found.robots)
     yield _line("host", found.host)
-    yield _line("key", found.key)
+    yield _line("key", found.key + (f", of {found.form}" if found.form not in ("", found.asked) else ""))
     for number, fetch in enumerate(found.fetches):
         yield _line("fetched" if number == 0 else "", _fetch_words(fetch))
     if found.known and not found.fetches:
@@ -212,6 +212,9 @@ def _story_lines(found: Explanation) -> Iterator[str]:
         yield _line("title", found.title)
     if found.content_type:
         yield _line("type", found.content_type)
+    if found.canonical:
+        says = f"alias of {found.alias_of}" if found.alias_of else f"counts for itself: {found.alias_why}"
+        yield _line("canonical", f"{found.canonical} ({says})")
     yield from _likeness_lines(found)
 
 

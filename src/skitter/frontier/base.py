@@ -97,13 +97,15 @@ class PolitenessLedger(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FilterFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The seen filter: its size, the share of it that can be trusted, and its observed false-positive rate."""
+    """The seen filter: its size, the share of it that can be trusted, and its observed false-positive rate. How
+    many keys it holds, of those it is made for, is its `fill`; above 1 it is overfull."""
 
     bytes: int
     layers: int
     trusted: float
     asked: int
     false_positive_rate: float
+    fill: float = 0.0
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +132,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     seen_filter: FilterFigures | None = None
     next_at: float | None = None
     near_duplicates: int = 0
+    aliases: int = 0
 
 
 class FetchView(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +152,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a URL: how it was found, who decided what, where it stands and what comes next.
     `trail` are the pages through which it was found, nearest first. `resembles` is the page that had much the
     same text before, `distance` the bits of 64 in which their fingerprints differ, `resembling` how many
-    resemble this one."""
+    resemble this one. `form` is what the key is the hash of. `canonical` is what the page names as such, and
+    `alias_of` the page that therefore stands for it; or `alias_why` says why it stands for itself."""
 
     asked: str
     url: str = ""
@@ -175,6 +179,10 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     resembles: str = ""
     distance: int | None = None
     resembling: int = 0
+    form: str = ""
+    canonical: str = ""
+    alias_of: str = ""
+    alias_why: str = ""
 
 
 class HostView(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,7 +213,26 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     at: float
 
 
+class Witness(Protocol):
+    """Is told what a frontier has done, after it is committed, and may do nothing about it. Whichever worker it
+    came from, in this process or afar, an outcome passes here once."""
+
+    def leased(self, worker: str, leases: int, now: float) -> None: ...
+
+    def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement], now: float) -> None: ...
+
+    def syncing(self) -> None:
+        """What was settled before survives a power loss once `synced` is told."""
+        ...
+
+    def synced(self) -> None: ...
+
+
 class Frontier(Protocol):
+    def attend(self, witness: Witness) -> None:
+        """From now on the witness is told, and no other."""
+        ...
+
     async def admit(self, discovered: Sequence[Discovered]) -> list[Verdict]:
         """One verdict per URL, in order. A seed brings its host, domain and folder into scope."""
         ...

@@ -69,7 +69,7 @@ def _words(text: str) -> Words:
     tables = _tables()
     raw = text[:MOST_BYTES].encode("utf-8", "replace")[:MOST_BYTES].translate(tables.fold)
     codes = np.frombuffer(raw, np.uint8)
-    starts, ends = _bounds(codes)
+    starts, ends = _bounds(codes) if raw.isascii() else _dense_bounds(codes)
     sums = np.zeros(len(codes) + 1, np.uint64)
     np.cumsum(codes * tables.powers[: len(codes)], out=sums[1:])
     return (sums[ends] - sums[starts]) * tables.inverses[starts]
@@ -79,7 +79,11 @@ def _bounds(codes: NDArray[np.uint8]) -> tuple[Places, Places]:
     inside = np.zeros(len(codes) + 2, np.bool_)
     np.not_equal(codes, 0, out=inside[1:-1])
     edges = np.flatnonzero(inside[1:] != inside[:-1])
-    starts, ends = edges[::2], edges[1::2]
+    return edges[::2], edges[1::2]
+
+
+def _dense_bounds(codes: NDArray[np.uint8]) -> tuple[Places, Places]:
+    starts, ends = _bounds(codes)
     dense = np.flatnonzero((codes >= _DENSE[0]) & (codes <= _DENSE[1]))
     if not len(dense):
         return starts, ends
@@ -96,9 +100,13 @@ def _without_excess(words: Words) -> Words:
 
 
 def _mixed(words: Words) -> Words:
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(_FIRST)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(_SECOND)
-    return words ^ (words >> np.uint64(31))
+    mixed = words >> np.uint64(30)
+    mixed ^= words
+    mixed *= np.uint64(_FIRST)
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= np.uint64(_SECOND)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
 
 
 def _majority(hashes: Words) -> int:

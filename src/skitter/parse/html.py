@@ -83,22 +83,23 @@ def _base(document: Document, url: str) -> str:
     script, counts as none."""
     for element in document.find_all("base"):
         if (href := element.attr("href")) is not None:
-            resolved = _join(url, href)
+            resolved = absolute(url, href)
             return url if resolved.startswith(("data:", "javascript:")) else resolved or url
     return url
 
 
-def _join(base: str, href: str) -> str:
+def absolute(base: str, href: str) -> str:
+    """Empty when the href means nothing on that base."""
     try:
         return str(ada_url.join_url(base, href))
-    except ValueError:
+    except (ValueError, UnicodeError):
         return ""
 
 
 def _resolved(base: str, href: str, charset: str) -> str:
     if not href:
         return ""
-    return _join(base, href if charset in _UNICODE else in_charset(href, charset))
+    return absolute(base, href if charset in _UNICODE else in_charset(href, charset))
 
 
 def _title(document: Document) -> str:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from skitter.parse.charset import decode
 from skitter.parse.content import PageContent, Reader, Source, language_tag
 from skitter.parse.css import CSS, CssReader
 from skitter.parse.directives import Directives, read_directives
-from skitter.parse.html import HtmlReader
+from skitter.parse.html import HtmlReader, absolute
+from skitter.parse.link_header import canonical_in
 from skitter.parse.media import HTML, TEXT, XHTML, is_wanted, is_xml, parse_content_type, sniff
 from skitter.parse.text import MOST_CHARACTERS
 
@@ -70,6 +73,7 @@ def read_page(
     content_language: str = "",
     robots_tags: Sequence[str] = (),
     content_signal: str = "",
+    link_header: str = "",
     product: str = "skitter",
     max_links: int = 10_000,
     with_text: bool = False,
@@ -94,4 +98,7 @@ def read_page(
         with_anchors=with_anchors,
         with_requisites=with_requisites,
     )
-    return reader_of(media_type).read(source)
+    page = reader_of(media_type).read(source)
+    if not link_header or page.canonical or not (said := canonical_in(link_header)):
+        return page
+    return msgspec.structs.replace(page, canonical=absolute(url, said))

@@ -1,8 +1,7 @@
-"""Which fingerprints are near, and under which keys an index finds them. Pure arithmetic.
+"""Which fingerprints are near, and under which halves an index finds them. Pure arithmetic.
 
-Two halves of 32 bits, each in three parts. Three bits that differ leave one half with at most one of them, so
-two of its three parts agree: whatever is within three bits shares at least one of six keys of 21 or 22 bits. A
-store keeps and asks for six short rows a page; ten million pages put about four into each.
+Three bits that differ leave one of the two halves of 32 bits with at most one of them. So whatever is near has
+the upper half of the fingerprint, or that with one bit flipped, or the same of the lower half: one of 66.
 """
 
 from __future__ import annotations
@@ -12,19 +11,22 @@ from collections.abc import Iterable
 NEAR = 3
 """Bits of 64 that may differ: what Manku, Jain and Das Sarma (2007) found right for eight billion pages."""
 
-_PARTS = (0x7FF, 0x7FF << 11, 0x3FF << 22)
-_HALF = sum(_PARTS)
-# All but one part of a half, and how far the half lies from the right.
-_KEYS = tuple(
-    (bytes((half * 3 + left_out + 1,)), (_HALF ^ part) << 32 * half, 32 * half)
-    for half in (0, 1)
-    for left_out, part in enumerate(_PARTS)
-)
+PROBES = 33
+"""Forms of one half: as it is, and with each of its bits flipped."""
+
+_HALF = 32
+_LOW = 0xFFFF_FFFF
 
 
-def near_keys(fingerprint: int) -> list[bytes]:
-    """Six keys of five bytes, each beginning with its number from 1 on."""
-    return [number + ((fingerprint & mask) >> shift).to_bytes(4, "big") for number, mask, shift in _KEYS]
+def swapped(fingerprint: int) -> int:
+    """With its halves in each other's place."""
+    return (fingerprint & _LOW) << _HALF | fingerprint >> _HALF
+
+
+def half_of(fingerprint: int, probe: int) -> bytes:
+    """The upper half, with bit `probe - 1` flipped (0: none)."""
+    half = fingerprint >> _HALF
+    return (half ^ (1 << probe - 1) if probe else half).to_bytes(4, "big")
 
 
 def distance(one: int, other: int) -> int:

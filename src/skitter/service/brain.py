@@ -6,7 +6,7 @@ brain outlives every request and is owned by whoever opened the crawl's folder.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from skitter.clock import Clock
@@ -16,8 +16,10 @@ from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier, Settlement
 from skitter.model import Outcome
 from skitter.service.tickets import Seal
+from skitter.service.watch import Watch
 from skitter.settings import Settings
 from skitter.telemetry import Telemetry
+from skitter.urls.keys import Keys
 from skitter.urls.links import LinkReader
 
 
@@ -44,9 +46,19 @@ class Brain:
     clock: Clock
     control: Control = field(default_factory=Control)
     seal: Seal = field(default_factory=Seal)
-    links: LinkReader = field(default_factory=LinkReader)
+    keys: Keys = field(init=False)
+    links: LinkReader = field(init=False)
     desk: Desk | None = None
     """None where nothing is archived: then the frontier is told directly."""
+    watch: Watch = field(default_factory=Watch)
+    measure: Callable[[], None] = lambda: None
+    """Brings the gauges of `telemetry` up to date; called before they are told, once a second at most."""
+
+    def __post_init__(self) -> None:
+        self.frontier.attend(self.watch)
+        keys = Keys(self.settings.keys)
+        object.__setattr__(self, "keys", keys)
+        object.__setattr__(self, "links", LinkReader(keys))
 
     @property
     def is_open(self) -> bool:

@@ -32,7 +32,7 @@ from skitter.robots.rules import MAX_BYTES as MOST_ROBOTS
 from skitter.service.brain import Brain
 from skitter.service.problem import Problem, Trouble
 from skitter.service.tickets import Ticket
-from skitter.urls.canonical import host_of, key_of, normalise
+from skitter.urls.canonical import host_of, normalise
 
 MOST_LINKS = 10_000
 # Two clocks that are both right differ by so much.
@@ -128,7 +128,7 @@ def _failed(said: Failure) -> Failed:
 def _result(brain: Brain, ticket: Ticket, said: Report) -> Result:
     status, size = said.http_status, said.size
     if status in _REDIRECTS:
-        return _redirected(ticket, said)
+        return _redirected(brain, ticket, said)
     if status in _THROTTLED:
         kind, wait = FailureKind.THROTTLED, said.retry_after_sec
         return Failed(kind=kind, detail=f"status {status}", status=status, retry_after=wait, size=size)
@@ -143,7 +143,7 @@ def _result(brain: Brain, ticket: Ticket, said: Report) -> Result:
     return _fetched(brain, ticket, said)
 
 
-def _redirected(ticket: Ticket, said: Report) -> Result:
+def _redirected(brain: Brain, ticket: Ticket, said: Report) -> Result:
     target = normalise(said.location, ticket.url) if said.location else None
     if target is None:
         return Failed(
@@ -154,7 +154,7 @@ def _redirected(ticket: Ticket, said: Report) -> Result:
         )
     found = Discovered(
         url=target,
-        key=key_of(target),
+        key=brain.keys.key_of(target),
         host=host_of(target),
         depth=ticket.depth,
         via=Via.REDIRECT,

@@ -21,6 +21,7 @@ from skitter.errors import SkitterError, UsageError
 from skitter.service.access import Access, require_safe
 from skitter.service.app import application
 from skitter.service.brain import Brain
+from skitter.service.history import recording
 from skitter.service.routes import Route
 from skitter.service.table import ROUTES
 
@@ -42,7 +43,8 @@ async def serving(
     running = asyncio.create_task(server.serve(sockets=[bound]))
     try:
         await server.ready(running)
-        yield where
+        async with recording(brain):
+            yield where
     finally:
         server.should_exit = True
         await asyncio.gather(running, return_exceptions=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skitter.service.api import crawl, hosts, letters, results, seeds, tasks, urls
+from skitter.service.api import crawl, hosts, letters, monitoring, results, seeds, tasks, urls
 from skitter.service.routes import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -13,4 +13,5 @@ ROUTES: tuple[Route, ...] = (
     *urls.ROUTES,
     *hosts.ROUTES,
     *letters.ROUTES,
+    *monitoring.ROUTES,
 )

@@ -45,6 +45,13 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     skip_extensions: Annotated[
         tuple[str, ...], Doc(description="Path endings that are not followed, without the dot.")
     ] = SKIPPED_EXTENSIONS
+    blocklists: Annotated[
+        tuple[str, ...],
+        Doc(
+            description="Files of hosts (with their subdomains) and URL patterns that are never asked for, seeds "
+            "included; read again when they change."
+        ),
+    ] = ()
     max_pages: Annotated[Count, Doc(description="Stop after this many pages; 0 means no limit.")] = 0
     max_depth: Annotated[Count, Doc(description="Links further than this from a seed are refused.")] = 15
     max_url_length: Annotated[AtLeastOne, Doc(description="Longer URLs are refused.")] = 2048
@@ -62,6 +69,42 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         NotNegative,
         Doc(description="When only waiting is left, wait at most this long (s) for the next host or retry."),
     ] = 90.0
+
+
+class KeySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which URLs are one page. Fixed when a crawl is made: the keys of what it knows follow from them."""
+
+    rules: Annotated[
+        Annotated[int, Meta(ge=1, le=2)],
+        Doc(
+            description="Version of the rules and of the list of tracking parameters. 1 is what crawls that know "
+            "no [keys] go on with; it folds a shorter list and takes no notice of the other settings here."
+        ),
+    ] = 2
+    tracking: Annotated[
+        bool,
+        Doc(description="Drop query parameters that only tell where a visitor came from (utm_*, gclid)."),
+    ] = True
+    sessions: Annotated[
+        bool,
+        Doc(description="Drop session ids of query and path: PHPSESSID, ;jsessionid=, sid if it looks it."),
+    ] = True
+    drop_parameters: Annotated[
+        tuple[str, ...],
+        Doc(description="More query parameters that make no other page; an ending `*` means any ending."),
+    ] = ()
+    keep_parameters: Annotated[
+        tuple[str, ...], Doc(description="Query parameters that are never dropped, whatever the rest says.")
+    ] = ()
+    sort_query: Annotated[bool, Doc(description="The order of query parameters makes no other page.")] = True
+    drop_empty: Annotated[bool, Doc(description="`?a=&b=1` is `?b=1`; `?a` without = stays.")] = False
+    default_documents: Annotated[
+        tuple[str, ...],
+        Doc(description="Names such as index.html that stand for their folder: /a/index.html is /a/."),
+    ] = ()
+    trailing_slash: Annotated[bool, Doc(description="/a/ is /a.")] = False
+    www: Annotated[bool, Doc(description="www.example.org is example.org.")] = False
+    scheme: Annotated[bool, Doc(description="https://example.org is http://example.org.")] = False
 
 
 class IdentitySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -208,7 +251,7 @@ class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     ] = 1.0
     memory: Annotated[
         Annotated[int, Meta(ge=16_000_000)],
-        Doc(description="Bytes of RAM for caches, memtables and the seen filter together."),
+        Doc(description="Bytes of RAM for caches, memtables and filters together."),
     ] = 256_000_000
     cached_hosts: Annotated[
         Count, Doc(description="Host records kept in memory; 0 takes a share of memory.")
@@ -263,12 +306,26 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     ] = 100_000_000
 
 
+class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is told beside `skitter.log`."""
+
+    json: Annotated[
+        bool,
+        Doc(
+            description="Write the log's lines to standard error too, and nothing there that is not JSON: for "
+            "what collects the output of services and containers."
+        ),
+    ] = False
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     crawl: CrawlSettings = CrawlSettings()
+    keys: KeySettings = KeySettings()
     identity: IdentitySettings = IdentitySettings()
     politeness: PolitenessSettings = PolitenessSettings()
     retry: RetrySettings = RetrySettings()
     fetch: FetchSettings = FetchSettings()
     frontier: FrontierSettings = FrontierSettings()
     archive: ArchiveSettings = ArchiveSettings()
+    log: LogSettings = LogSettings()
     hosts: dict[str, HostPolicy] = {}

@@ -64,6 +64,20 @@ def _check_expressions(expressions: tuple[str, ...]) -> str:
     return ""
 
 
+def _check_parameters(names: tuple[str, ...]) -> str:
+    for name in names:
+        if not re.fullmatch(r"[^*&=#?\s]+\*?", name):
+            return f"has {shown(name)} and must be names of query parameters, with `*` at the end at most"
+    return ""
+
+
+def _check_documents(names: tuple[str, ...]) -> str:
+    for name in names:
+        if not re.fullmatch(r"[\w.~-]+", name, re.ASCII) or not name.strip("."):
+            return f"has {shown(name)} and must be file names such as index.html"
+    return ""
+
+
 def _check_product(product: str) -> str:
     # RFC 9309 section 2.2.1: with anything else in it, no robots.txt could address us by name.
     if re.fullmatch(r"[A-Za-z_-]+", product):
@@ -119,6 +133,9 @@ CHECKS: dict[tuple[str, ...], Callable[[Any], str]] = {
     ("politeness", "robots_unreachable"): _one_of(UNREACHABLE),
     ("crawl", "include"): _check_expressions,
     ("crawl", "exclude"): _check_expressions,
+    ("keys", "drop_parameters"): _check_parameters,
+    ("keys", "keep_parameters"): _check_parameters,
+    ("keys", "default_documents"): _check_documents,
     ("identity", "product"): _check_product,
     ("identity", "contact"): _check_contact,
     ("archive", "prefix"): _check_prefix,

@@ -68,13 +68,33 @@ def load(
 ) -> Loaded:
     """The settings of all layers. `crawl_file` may be missing; `config_file`, if named, must exist."""
     given: list[_Given] = []
+    made: dict[str, object] | None = None
     if crawl_file is not None:
         given += _from_file(crawl_file, may_be_missing=True)
+        if (crawl_file.parent / "frontier").is_dir():
+            if not any(item.path[0] == "keys" for item in given):
+                given.append(_Given(("keys", "rules"), 1, f"{crawl_file}, made before [keys]"))
+            made = msgspec.structs.asdict(_merge(given).settings.keys)
     if config_file is not None:
         given += _from_file(config_file)
     given += _from_environment(environ or {})
     given += [_from_flag(name, flag) for name, flag in (flags or {}).items()]
-    return _merge(given)
+    loaded = _merge(given)
+    if made is not None:
+        _compare_keys(loaded, made)
+    return loaded
+
+
+def _compare_keys(loaded: Loaded, made: dict[str, object]) -> None:
+    """The keys of all that a crawl knows were made with these: with others its URLs would be lost or double."""
+    for name, before in made.items():
+        now = getattr(loaded.settings.keys, name)
+        if now != before:
+            where = loaded.origins[f"keys.{name}"]
+            raise SettingsError(
+                f"{where}: [keys] {name} is {shown(now)}, but this crawl was made with {shown(before)}: "
+                "leave it so, or begin a new crawl in another folder"
+            )
 
 
 def _merge(given: Iterable[_Given]) -> Loaded:
@@ -284,7 +304,9 @@ def dump_toml(settings: Settings, only_changed: bool = True) -> str:
     """A `crawl.toml` that loads back to the same settings."""
     parts = [_HEADER]
     for section, fields in SECTIONS.items():
-        lines = list(_assignments(getattr(settings, section), fields, only_changed))
+        # whole: what is absent there is not the default, but older than the section
+        some = only_changed and section != "keys"
+        lines = list(_assignments(getattr(settings, section), fields, some))
         if lines:
             parts.append("\n".join([f"[{section}]", *lines]) + "\n")
     for host, policy in settings.hosts.items():

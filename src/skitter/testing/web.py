@@ -10,9 +10,7 @@ only and fetches nothing.
 from __future__ import annotations
 
 import argparse
-import os
 import resource
-import select
 import shutil
 import signal
 import subprocess
@@ -24,15 +22,13 @@ from types import FrameType, TracebackType
 
 import msgspec
 
-import skitter
 from skitter.errors import SkitterError, UsageError
+from skitter.testing.child import start_web, stop_web
 from skitter.testing.options import add_plan_options, plan_of
 from skitter.testing.plan import WebPlan
 from skitter.testing.request_log import Request, RequestLog, read_log
 from skitter.testing.server import Server
 from skitter.testing.tls import server_context
-
-START_TIMEOUT = 30.0
 
 
 class Ready(msgspec.Struct):
@@ -83,30 +79,13 @@ class SyntheticWeb:
 
     def start(self) -> SyntheticWeb:
         low, high = self._latency
-        command = [sys.executable, "-m", "skitter.testing.web"]
-        command += ["--json", "--with-parent", "--port", str(self._port), "--log", str(self.log_path)]
-        command += ["--latency", f"{low}-{high}", "--plan", msgspec.json.encode(self.plan).decode()]
+        arguments = ["--json", "--with-parent", "--port", str(self._port), "--log", str(self.log_path)]
+        arguments += ["--latency", f"{low}-{high}", "--plan", msgspec.json.encode(self.plan).decode()]
         if self._certificate:
-            command += ["--tls", str(self._certificate)]
-        source = str(Path(skitter.__file__).parents[1])
-        paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
-        self._child = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        )
-        self._ready = self._await_ready(self._child)
+            arguments += ["--tls", str(self._certificate)]
+        self._child, line = start_web("skitter.testing.web", arguments)
+        self._ready = msgspec.json.decode(line, type=Ready)
         return self
-
-    def _await_ready(self, child: subprocess.Popen[bytes]) -> Ready:
-        assert child.stdout is not None
-        readable, _, _ = select.select([child.stdout], [], [], START_TIMEOUT)
-        line = child.stdout.readline() if readable else b""
-        if not line:
-            self.stop()
-            raise SkitterError("the synthetic web did not start; its own message is on standard error")
-        return msgspec.json.decode(line, type=Ready)
 
     @property
     def ready(self) -> Ready:
@@ -145,8 +124,7 @@ class SyntheticWeb:
         child, self._child = self._child, None
         if child is None:
             return
-        with child:
-            child.terminate()
+        stop_web(child)
 
 
 def main(arguments: list[str] | None = None) -> int:

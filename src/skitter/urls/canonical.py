@@ -1,8 +1,7 @@
-"""A URL as two things: the fetch URL (what the page said) and the dedup key (what it means).
+"""The fetch URL: what a page said, as WHATWG serialises it, without fragment and credentials.
 
-First step of the path: hrefs become `Discovered` values here, before admission. The fetch URL is the WHATWG
-serialisation without fragment and credentials; the key hashes a stricter form with tracking and session
-parameters dropped and the query sorted. Never does I/O and never decides whether a URL is wanted.
+First step of the path: hrefs become URLs here, before admission. What a URL means, its dedup key, is said by
+`urls/keys.py`. Never does I/O and never decides whether a URL is wanted.
 """
 
 from __future__ import annotations
@@ -13,13 +12,10 @@ from hashlib import blake2b
 
 import ada_url
 
-from skitter.model import Host, UrlKey
+from skitter.model import Host
 
-_TRACKING = re.compile(
-    r"(?:utm_[a-z_]+|gclid|dclid|gbraid|wbraid|fbclid|msclkid|yclid|twclid|igshid|mc_[ce]id|_hs(?:enc|mi)"
-    r"|phpsessid|jsessionid|aspsessionid[a-z]*|sessionid|session_id|cfid|cftoken)\Z",
-    re.IGNORECASE,
-)
+# No segment begins with a dot, nothing is escaped and nothing would be.
+_PLAIN = re.compile(r"((?:\.\./)*)((?:[\w-][\w.~-]*/)*[\w-][\w.~-]*/?)", re.ASCII)
 
 
 def normalise(href: str, base: str | None = None) -> str | None:
@@ -37,6 +33,23 @@ def normalise(href: str, base: str | None = None) -> str | None:
     if "@" in url[:authority_end]:
         url = _without_credentials(url, authority_end)
     return url
+
+
+def joined(folder: str, href: str) -> str | None:
+    """What `normalise` makes of a plain relative href: names and `../` only. None where that is not plain enough.
+    0.7 us against 3.5; of the links of real documentation nine in ten are so. `folder` is a normalised URL up to
+    its last slash."""
+    plain = _PLAIN.fullmatch(href)
+    if plain is None or "@" in folder or "#" in folder:
+        return None
+    up, rest = plain[1], plain[2]
+    if not up:
+        return folder + rest
+    end = len(folder) - 1
+    root = folder.index("/", 8)
+    for _ in range(len(up) // 3):
+        end = folder.rfind("/", root, end) if end > root else root
+    return folder[: end + 1] + rest
 
 
 def _without_credentials(url: str, authority_end: int) -> str:
@@ -63,24 +76,3 @@ def robots_url(host: Host) -> str:
 def host_id(host: str) -> bytes:
     """8 bytes that stand for a host in the stores: keyed by it, all of a host lies together."""
     return blake2b(host.encode(), digest_size=8).digest()
-
-
-def key_of(url: str) -> UrlKey:
-    """The dedup key of a normalised URL."""
-    slash = url.index("/", 8)
-    rest = url[slash:]
-    question = rest.find("?")
-    if question >= 0:
-        rest = rest[:question] + _canonical_query(rest[question + 1 :])
-    # surrogates cannot occur: ada serialises to ASCII
-    return UrlKey(host_id(url[:slash]) + blake2b(rest.encode(), digest_size=8).digest())
-
-
-def _canonical_query(query: str) -> str:
-    if not query:
-        return ""
-    if "&" not in query:
-        return "" if _TRACKING.match(query.partition("=")[0]) else "?" + query
-    kept = [part for part in query.split("&") if part and not _TRACKING.match(part.partition("=")[0])]
-    kept.sort()
-    return "?" + "&".join(kept) if kept else ""

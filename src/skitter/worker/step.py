@@ -43,7 +43,8 @@ from skitter.parse.page import PageContent, read_page
 from skitter.parse.pdf import PdfReading, with_pdf
 from skitter.robots.rules import MAX_BYTES as MAX_ROBOTS_BYTES
 from skitter.settings import Settings
-from skitter.urls.canonical import host_of, key_of, normalise
+from skitter.urls.canonical import host_of, normalise
+from skitter.urls.keys import Keys
 from skitter.urls.links import LinkReader
 from skitter.worker.pdf import PdfReader
 from skitter.worker.turns import Turns
@@ -58,13 +59,21 @@ _DEEPEST_SHEET = 4
 
 
 class Step:
-    def __init__(self, fetcher: Fetcher, clock: Clock, settings: Settings, pdfs: PdfReader) -> None:
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        clock: Clock,
+        settings: Settings,
+        pdfs: PdfReader,
+        keys: Keys | None = None,
+    ) -> None:
         self._fetcher = fetcher
         self._clock = clock
         self._settings = settings
         self._pdfs = pdfs
         self._packer = Packer(settings.archive)
-        self._links = LinkReader()
+        self._keys = keys or Keys(settings.keys)
+        self._links = LinkReader(self._keys)
         self._turns = Turns(clock)
         self._keeps_links = "links" in settings.archive.tables
         self._tells_links = self._keeps_links or settings.archive.metadata
@@ -182,7 +191,7 @@ class Step:
             )
         found = Discovered(
             url=target,
-            key=key_of(target),
+            key=self._keys.key_of(target),
             host=host_of(target),
             depth=task.depth,
             via=Via.REDIRECT,
@@ -218,8 +227,11 @@ class Step:
         self, task: Task, exchange: Exchange, digest: bytes, page: PageContent | None, note: str
     ) -> Result:
         links: tuple[Discovered, ...] = ()
+        canonical = self._canonical(task, page)
         if page is not None and not page.directives.nofollow:
             links = self._links.discover(task.key, task.url, task.depth, page.base, page.links)
+            if canonical is not None:
+                links = (canonical, *links)
         if page is not None and page.requisites:
             # after the links: what is both is a page
             links += self._links.needed(
@@ -238,6 +250,16 @@ class Step:
             links=links,
             note="cut at fetch.max_body" if exchange.truncated else note,
             simhash=self._fingerprint(page.text) if page and self._fingerprint else None,
+            canonical=canonical.url if canonical is not None else "",
+        )
+
+    def _canonical(self, task: Task, page: PageContent | None) -> Discovered | None:
+        """The page that this one says it is a form of, as deep as itself; most name themselves, for 5 us."""
+        url = normalise(page.canonical) if page is not None and page.canonical not in ("", task.url) else None
+        if url is None or (key := self._keys.key_of(url)) == task.key:
+            return None
+        return Discovered(
+            url=url, key=key, host=host_of(url), depth=task.depth, via=Via.CANONICAL, parent=task.key
         )
 
     def _page(self, exchange: Exchange, pdf: PdfReading | None) -> tuple[PageContent | None, str]:
@@ -254,6 +276,7 @@ class Step:
             content_language=exchange.header("content-language"),
             robots_tags=tuple(value for name, value in exchange.headers if name == "x-robots-tag"),
             content_signal=_joined(exchange.headers, "content-signal"),
+            link_header=_joined(exchange.headers, "link"),
             product=self._settings.identity.product,
             with_text=self._needs_text,
             with_anchors=self._keeps_links,

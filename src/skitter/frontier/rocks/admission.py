@@ -10,6 +10,7 @@ from skitter.frontier.rocks.rows import HostRow, UrlRow
 from skitter.model import Discovered, FailureKind, Refusal, UrlState, Verdict, VerdictKind, Via
 from skitter.schedule.priority import Prioritizer
 from skitter.settings import PolitenessSettings
+from skitter.urls.canonical import host_of
 from skitter.urls.scope import Refused, Scope, anchors_of
 
 ADDED = Verdict(VerdictKind.ADDED)
@@ -75,11 +76,29 @@ class Admission:
         ident, known_host = turn.look(found.host)
         refused = self._judge(turn, found, known_host)
         if refused is not None:
-            return self._refuse(turn, found, row, refused)
+            return self.refuse(turn, found, row, refused)
         host = turn.take(ident, known_host, found.host)
         host.admitted += 1
         turn.enqueue(found.key, row, ident, host)
         return ADDED
+
+    def ask_there(self, turn: Turn, found: Discovered, row: UrlRow) -> bool:
+        """A redirect leads to another URL with the key of one that was asked and is a redirect too: `row` is
+        that of the new URL from now on, and goes back to a queue. False when a rule forbids it, except for the
+        budget, of which the page has its place. The former state must already be taken off the count."""
+        if found.depth == 0 and not found.requisite:
+            self._drop_anchors(turn, found.url)
+        ident, known_host = turn.look(found.host)
+        refused = self._judge(turn, found, known_host)
+        if refused is not None and refused[0] is not Refusal.BUDGET:
+            return False
+        host = turn.take(ident, known_host, found.host)
+        if host_of(row.url) != found.host:
+            host.admitted += 1
+        row.url, row.hops = found.url, found.hops
+        turn.led_on.add(found.key)
+        turn.enqueue(found.key, row, ident, host)
+        return True
 
     def _is_news(self, turn: Turn, found: Discovered, marks: bytes) -> bool:
         """Does this link raise the priority of what it points at? Only a doubling of its linking hosts does;
@@ -118,6 +137,8 @@ class Admission:
         policy = host.policy if host is not None else None
         if policy is not None and policy.blocked:
             return Refusal.BLOCKED, f"the operator blocked {found.host}"
+        if listed := turn.book.blocklists.line_against(found.host, found.url):
+            return Refusal.BLOCKLIST, listed
         refused = self._scope.refusal(found)
         if refused is None and found.via is not Via.SEED and not found.requisite:
             refused = self._outside(turn, found.url)
@@ -146,7 +167,7 @@ class Admission:
             return None
         return self._scope.outside(url)
 
-    def _refuse(self, turn: Turn, found: Discovered, row: UrlRow, refused: Refused) -> Verdict:
+    def refuse(self, turn: Turn, found: Discovered, row: UrlRow, refused: Refused) -> Verdict:
         row.state = UrlState.REFUSED
         row.reason, row.rule = refused
         turn.put_url(found.key, row)

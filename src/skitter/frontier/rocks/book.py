@@ -14,8 +14,10 @@ from types import TracebackType
 from typing import Self
 
 from skitter.frontier.base import HostStanding
+from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.caches import Lru, RecentKeys
 from skitter.frontier.rocks.memory import MemoryPlan
+from skitter.frontier.rocks.near_index import NearIndex
 from skitter.frontier.rocks.rows import (
     ABANDON,
     ERRAND_LANE,
@@ -41,6 +43,7 @@ from skitter.schedule.politeness import delay_for
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
 from skitter.urls.canonical import host_id, host_of
+from skitter.urls.keys import Keys
 
 _TALLY = b"tally"
 _CACHED_RULES = 4096
@@ -55,8 +58,18 @@ _SMALL_HOST = 64
 
 
 class Book:
-    def __init__(self, store: Store, settings: Settings, memory: MemoryPlan, now: float) -> None:
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        memory: MemoryPlan,
+        now: float,
+        keys: Keys | None = None,
+        blocklists: Blocklists | None = None,
+    ) -> None:
         self.store = store
+        self.keys = keys or Keys(settings.keys)
+        self.blocklists = blocklists or Blocklists(settings.crawl.blocklists)
         self.read_only = store.read_only
         self._product = settings.identity.product
         self._politeness = settings.politeness
@@ -73,6 +86,7 @@ class Book:
         self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
         self.due_low = b""
         self.timers_low = b""
+        self.near = NearIndex(store, memory.near_filter, store.folder / "near.filter")
         self.tally = self._load_tally()
         # A clock that was set back since the last commit is caught up with: appointments keep their distance.
         self.skew = max(self.tally.skew, self.tally.now - now)
@@ -202,6 +216,9 @@ class Turn:
         self._raw: dict[bytes, bytes] = {}
         self._touched: dict[bytes, HostRow] = {}
         self.near: dict[bytes, bytes] = {}
+        self.originals: list[int] = []
+        self.led_on: set[bytes] = set()
+        self.suspects: dict[int, tuple[bytes, ...]] = {}
         self._changed = False
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
@@ -276,7 +293,7 @@ class Turn:
     def small_host(self, ident: bytes, host: HostRow) -> dict[bytes, UrlRow] | None:
         """All of a small host in one go, None of a larger one: its pages are about to be leased, and nine of ten
         links of a page lead to its own host. One scan costs as much as three to six single reads."""
-        if host.admitted > _SMALL_HOST:
+        if host.admitted > _SMALL_HOST or self.book.keys.folds_hosts:
             return None
         book = self.book
         found = list(itertools.islice(book.store.scan("urls", ident, _after(ident)), 2 * _SMALL_HOST))
@@ -391,6 +408,9 @@ class Turn:
     def _commit(self) -> None:
         if not self._touched and not self._changed:
             return
+        if self.originals:
+            # before the write: what the filter holds too much costs a read, what it lacked would be a page missed
+            self.book.near.add(self.originals)
         try:
             for ident, row in self._touched.items():
                 self._follow(ident, row)

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from skitter.clock import Clock
-from skitter.errors import SkitterError
+from skitter.errors import SettingsError, SkitterError
 from skitter.frontier.base import (
     DeadLetter,
     Explanation,
@@ -26,7 +26,9 @@ from skitter.frontier.base import (
     Settled,
     Settlement,
     Stats,
+    Witness,
 )
+from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.addresses import Addresses, cancel_appointment
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book, Turn
@@ -34,8 +36,10 @@ from skitter.frontier.rocks.health import Health
 from skitter.frontier.rocks.holding import let_go
 from skitter.frontier.rocks.judging import judge
 from skitter.frontier.rocks.leasing import Leasing
+from skitter.frontier.rocks.listed import note_lists, rejudge_listed
 from skitter.frontier.rocks.losing import give_back_some
 from skitter.frontier.rocks.memory import MemoryPlan
+from skitter.frontier.rocks.near import prepare
 from skitter.frontier.rocks.returning import (
     forgive_certificate,
     pardon_some,
@@ -62,16 +66,20 @@ from skitter.model import (
     Verdict,
 )
 from skitter.schedule.priority import ByDepthAndLinks, Prioritizer
-from skitter.settings import Settings
-from skitter.urls.canonical import host_id, key_of, normalise
+from skitter.settings import KeySettings, Settings
+from skitter.settings.toml_text import toml_value
+from skitter.urls.canonical import host_id, normalise
+from skitter.urls.keys import Keys
 from skitter.urls.scope import Scope
 
 _MARK = b"mark "
 _FILTER = b"filter"
+_KEYS = b"keys"
 _END = b"\xff" * 17
 # 2 us a key: 20 ms on each promote, which a worker calls once a second.
 _RELEARN = 10_000
 _encode = msgspec.msgpack.encode
+_decode_keys = msgspec.msgpack.Decoder(KeySettings).decode
 _decode_mark = msgspec.msgpack.Decoder(SegmentMark).decode
 _ADMIT_BATCH = 5_000
 _Move = Callable[[Turn, bytes, Host | None], tuple[int, bytes | None]]
@@ -87,12 +95,17 @@ class RocksFrontier:
         *,
         read_only: bool = False,
         prioritizer: Prioritizer | None = None,
+        keys: Keys | None = None,
+        blocklists: Blocklists | None = None,
     ) -> None:
         self._clock = clock
+        self._read_only = read_only
+        self._witness: Witness | None = None
         memory = MemoryPlan.of(settings.frontier)
         self._store = Store(folder, memory, read_only=read_only)
-        self._book = Book(self._store, settings, memory, clock.now())
-        self._read_only = read_only
+        self._book = Book(self._store, settings, memory, clock.now(), keys, blocklists)
+        self._keys = self._book.keys
+        self._check_keys(folder, settings.keys)
         self._max_pages = settings.crawl.max_pages
         self._holds = bool(settings.archive.url)
         self._filter_file = folder / "seen.filter"
@@ -104,21 +117,40 @@ class RocksFrontier:
         self._settling = Settling(settings, self._admission, self._health, addresses)
         self._views = Views(self._book, self._admission, settings)
         if not read_only:
+            self._book.blocklists.load()
             self._begin()
+
+    def _check_keys(self, folder: Path, asked: KeySettings) -> None:
+        """The store's own word for the rules that its keys were made with; one without it knows the first."""
+        raw = self._store.get("meta", _KEYS)
+        known = any(self._book.tally.urls.values())
+        made = _decode_keys(raw) if raw else KeySettings(rules=1) if known else asked
+        if made != asked:
+            self._store.close()
+            raise SettingsError(
+                f"[keys] is not what the URLs in {folder} were made with: put back {_keys_words(made, asked)} in "
+                "crawl.toml, or begin a new crawl in another folder"
+            )
+        if not raw and not self._read_only:
+            with self._book.turn(self._clock.now()) as turn:
+                turn.put("meta", _KEYS, _encode(asked))
 
     def _begin(self) -> None:
         """Orphaned leases end. The filter saved by a clean close is taken over, and its stamp removed at once:
         whatever happens next, only another clean close makes a saved filter believable again."""
         if stamp := self._store.get("meta", _FILTER):
             self._book.seen.restore(self._filter_file, stamp)
+            self._book.near.believe(stamp)
         with self._book.turn(self._clock.now()) as turn:
             self._leasing.expire(turn, all_of_them=True)
             if stamp:
                 turn.delete("meta", _FILTER)
+            note_lists(turn, self._book.blocklists)
 
     def _keep_filter(self) -> None:
         stamp = os.urandom(16)
         self._book.seen.save(self._filter_file, stamp)
+        self._book.near.save(stamp)
         with self._book.turn(self._clock.now()) as turn:
             turn.put("meta", _FILTER, stamp)
 
@@ -132,6 +164,9 @@ class RocksFrontier:
         more = len(keys) > _RELEARN
         seen.relearn(keys[:_RELEARN], keys[-1] if more else None)
 
+    def attend(self, witness: Witness) -> None:
+        self._witness = witness
+
     # -- the path of a URL
 
     async def admit(self, discovered: Sequence[Discovered]) -> list[Verdict]:
@@ -144,8 +179,12 @@ class RocksFrontier:
     async def lease(
         self, worker: str, capacity: int, duration: float, *, most_tasks: int | None = None
     ) -> list[HostLease]:
-        with self._book.turn(self._clock.now()) as turn:
-            return self._leasing.lease(turn, worker, capacity, duration, most_tasks)
+        now = self._clock.now()
+        with self._book.turn(now) as turn:
+            leases = self._leasing.lease(turn, worker, capacity, duration, most_tasks)
+        if self._witness is not None:
+            self._witness.leased(worker, len(leases), now)
+        return leases
 
     async def judge(self, outcomes: Sequence[Outcome]) -> list[Settled]:
         return judge(self._book, outcomes, self._book.room(self._max_pages))
@@ -153,12 +192,16 @@ class RocksFrontier:
     async def settle(
         self, outcomes: Sequence[Outcome], marks: Sequence[SegmentMark] = ()
     ) -> list[Settlement]:
-        with self._book.turn(self._clock.now()) as turn:
+        now = self._clock.now()
+        with self._book.turn(now) as turn:
+            prepare(turn, (outcome.result for outcome in outcomes))
             settlements = self._settling.settle_all(turn, outcomes)
             for mark in marks:
                 turn.put("meta", _MARK + mark.segment.encode(), _encode(mark))
                 if self._holds:
                     turn.tally.held.setdefault(mark.segment, [0, 0])
+        if self._witness is not None:
+            self._witness.settled(outcomes, settlements, now)
         return settlements
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
@@ -187,8 +230,12 @@ class RocksFrontier:
 
     async def promote(self, now: float) -> int:
         self._relearn_filter()
+        if await self._book.blocklists.refresh():
+            with self._book.turn(now) as turn:
+                note_lists(turn, self._book.blocklists)
         with self._book.turn(now) as turn:
-            return promote(turn) + self._health.empty_abandoned(turn)
+            moved = promote(turn) + self._health.empty_abandoned(turn)
+            return moved + rejudge_listed(turn, self._admission)
 
     # -- the archive's part
 
@@ -234,7 +281,7 @@ class RocksFrontier:
             if fetch_url is None:
                 return 0
             with self._book.turn(self._clock.now()) as turn:
-                return revive(turn, key_of(fetch_url))
+                return revive(turn, self._keys.key_of(fetch_url))
         await self._in_slices(pardon_some, host)
         return await self._in_slices(requeue_dead, host)
 
@@ -245,7 +292,7 @@ class RocksFrontier:
         if fetch_url is None:
             return 0
         with self._book.turn(self._clock.now()) as turn:
-            return refresh_one(turn, key_of(fetch_url))
+            return refresh_one(turn, self._keys.key_of(fetch_url))
 
     async def _in_slices(self, move: _Move, host: Host | None) -> int:
         """One turn each, so that a million URLs take no more memory than a slice, and others get theirs."""
@@ -296,7 +343,11 @@ class RocksFrontier:
         return self._views.dead_letters(limit, host)
 
     async def sync(self) -> None:
+        if self._witness is not None:
+            self._witness.syncing()
         await asyncio.to_thread(self._store.sync)
+        if self._witness is not None:
+            self._witness.synced()
 
     async def close(self) -> None:
         try:
@@ -311,3 +362,8 @@ class RocksFrontier:
 
 def _holds(row: HostRow, token: Token) -> bool:
     return row.lease is not None and row.lease.token == token
+
+
+def _keys_words(made: KeySettings, asked: KeySettings) -> str:
+    names = [name for name in KeySettings.__struct_fields__ if getattr(made, name) != getattr(asked, name)]
+    return ", ".join(f"{name} = {toml_value(getattr(made, name))}" for name in names)

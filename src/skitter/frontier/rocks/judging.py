@@ -37,7 +37,7 @@ def judge(book: Book, outcomes: Sequence[Outcome], room: int) -> list[Settled]:
 def _judge_one(book: Book, outcome: Outcome, room: int) -> Settled:
     ident = host_id(outcome.host)
     host = book.host(ident)
-    if host is None or outcome.key[:8] != ident:
+    if host is None or outcome.key[:8] not in (ident, book.keys.prefix(outcome.host)):
         return _STALE
     lease = host.lease
     if lease is None or lease.token != outcome.token:
@@ -59,6 +59,6 @@ def _judge_late(book: Book, ident: bytes, host: HostRow, outcome: Outcome, room:
     if host.lease is not None and outcome.key in book.lease_slots(ident, host.lease.token):
         return _STALE
     row = book.url(outcome.key)
-    if row is None or not row.slot:
+    if row is None or row.slot[:8] != ident:
         return _STALE
     return _LATE if row.requisite or room > 0 else _STALE

@@ -21,10 +21,11 @@ from skitter.frontier.rocks.rows import (
     micros,
     seconds,
 )
-from skitter.model import FailureKind, Host, HostLease, Task, TaskKind, Token, UrlKey, UrlState
+from skitter.model import FailureKind, Host, HostLease, Refusal, Task, TaskKind, Token, UrlKey, UrlState
 from skitter.schedule.priority import TIERS, TierTurns
 from skitter.settings import Settings
-from skitter.urls.canonical import key_of, robots_url, target_of
+from skitter.urls.canonical import robots_url, target_of
+from skitter.urls.keys import robots_key
 
 # A host is handed out for about this long when its delay is short, so that a lease's own cost is shared by
 # several pages: 150 us a page with one task a lease, 30 with five.
@@ -112,6 +113,9 @@ class Leasing:
     def _choose(
         self, turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, tier: int, most: int
     ) -> list[tuple[Task, bytes]]:
+        if turn.book.blocklists.line_against_host(host.host) and not host.errands:
+            # not even its robots.txt is asked for: what waits here is refused
+            return self._pages(turn, ident, host, lease, tier, most)
         # robots.txt counts as a task served too: else a tier full of new hosts would starve the others
         if host.errands:
             errands = _errands(turn, ident, host, lease, most)
@@ -206,7 +210,7 @@ def _errands(turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, most: int
         if len(chosen) >= most:
             break
         errand = decode_errand(raw)
-        key = UrlKey(key_of(errand.url)[:8] + slot[10:])
+        key = UrlKey(ident + slot[10:])
         chosen.append(
             (
                 Task(
@@ -238,7 +242,10 @@ def _take(
             host.lows[tier] = slot[9:]  # all before it are gone, so the next look starts here
         ruling = rules.decide(target_of(row.url))
         if host.address_refused:
-            _refuse(turn, UrlKey(key), row, host, tier)
+            _refuse(turn, UrlKey(key), row, host, tier, FailureKind.ADDRESS_REFUSED, host.address_refused)
+            denied += 1
+        elif listed := turn.book.blocklists.line_against(host.host, row.url):
+            _refuse(turn, UrlKey(key), row, host, tier, Refusal.BLOCKLIST, listed)
             denied += 1
         elif ruling.allowed:
             taken.append((_page_task(UrlKey(key), row), slot))
@@ -272,7 +279,7 @@ def _robots_task(host: HostRow, url: str) -> Task:
     """Asked for conditionally when its last reading came with validators."""
     return Task(
         kind=TaskKind.ROBOTS,
-        key=key_of(url),
+        key=robots_key(Host(host.host)),
         url=url,
         etag=host.robots_etag,
         last_modified=host.robots_last_modified,
@@ -295,11 +302,12 @@ def _page_task(key: UrlKey, row: UrlRow) -> Task:
     )
 
 
-def _refuse(turn: Turn, key: UrlKey, row: UrlRow, host: HostRow, tier: int) -> None:
-    """The host is at an address that must not be dialled: what a request would come to, without a request."""
+def _refuse(turn: Turn, key: UrlKey, row: UrlRow, host: HostRow, tier: int, reason: str, rule: str) -> None:
+    """The host is at an address that must not be dialled, or on a list: what a request would come to, without a
+    request."""
     turn.dequeue(row)
     row.state = UrlState.REFUSED
-    row.reason, row.rule = FailureKind.ADDRESS_REFUSED, host.address_refused
+    row.reason, row.rule = reason, rule
     turn.put_url(key, row)
     host.queued[tier] -= 1
     turn.tally.tiers[tier] -= 1

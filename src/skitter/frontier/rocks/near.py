@@ -1,27 +1,30 @@
-"""Pages that resemble another: the index of fingerprints, looked up and kept in the turn that settles a page.
+"""Pages that resemble another: looked up and kept in the turn that settles a page.
 
-    near     0, fingerprint (8)                       -> UrlKey of the original, pages that resemble it (4)
-    near     1 to 6, two parts of one half (4)        -> fingerprints of originals with these bits, 8 bytes each
-
-An *original* resembles no page that was known before it. Only originals are in the index: a template repeated a
-million times adds one entry, what a page resembles is never itself a resemblance, and originals differ from each
-other in four bits or more. Nothing is kept in RAM.
+An *original* resembles no page that was known before it. Only originals are in the index (`near_index.py`): a
+template repeated a million times adds one entry, what a page resembles is never itself a resemblance, and
+originals differ from each other in four bits or more. What a turn adds and removes counts at once in that turn.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 
 from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.near_index import MOST_ALIKE, TABLE, WHOSE, rows_of
 from skitter.frontier.rocks.rows import UrlRow
-from skitter.schedule.near import distance, near_keys, nearest
+from skitter.model import Fetched, Result
+from skitter.schedule.near import NEAR, distance, nearest
 
-_TABLE = "near"
-_WHOSE = b"\0"
 _KEY = 16
-# A row that is full takes no more: its look-up must stay cheap. The other five may still find the page.
-MOST_IN_ROW = 64
 _WIDTH = 8
+
+
+def prepare(turn: Turn, results: Iterable[Result]) -> None:
+    """Ask the filter for all pages of a turn at once: 2 us each, 15 when each asks for itself."""
+    found = {r.simhash for r in results if isinstance(r, Fetched) and r.simhash is not None}
+    asked = list(found)
+    turn.suspects.update(zip(asked, turn.book.near.suspects(asked), strict=True))
 
 
 def remember(turn: Turn, key: bytes, row: UrlRow, fingerprint: int | None) -> None:
@@ -46,12 +49,12 @@ def resembling(book: Book, key: bytes, row: UrlRow) -> int:
     """How many pages were found to resemble this one."""
     if row.simhash is None or row.near_of:
         return 0
-    original, count = _whose_is(book.store.get(_TABLE, _whose_key(row.simhash)) or b"")
+    original, count = _whose_is(book.store.get(TABLE, _whose_key(row.simhash)) or b"")
     return count if original == key else 0
 
 
 def _whose_key(fingerprint: int) -> bytes:
-    return _WHOSE + fingerprint.to_bytes(_WIDTH, "big")
+    return WHOSE + fingerprint.to_bytes(_WIDTH, "big")
 
 
 def _whose(turn: Turn, fingerprint: int) -> tuple[bytes, int]:
@@ -63,27 +66,26 @@ def _whose_is(raw: bytes) -> tuple[bytes, int]:
 
 
 def look_up(turn: Turn, fingerprint: int) -> int | None:
-    """The nearest original's, if it is near. The same text again costs one read, as each row has it."""
-    own = fingerprint.to_bytes(_WIDTH, "big")
-    rows = []
-    for key in near_keys(fingerprint):
-        if raw := _get(turn, key):
-            if own in raw and fingerprint in _fingerprints(raw):
-                return fingerprint
-            rows.append(raw)
-    # Where a row is full, it may be missing from all of them.
-    if max(map(len, rows), default=0) >= MOST_IN_ROW * _WIDTH and _get(turn, _WHOSE + own):
+    """The nearest original's, if it is near. The same text again costs one read."""
+    suspects = turn.suspects.get(fingerprint)
+    if suspects is None:
+        (suspects,) = turn.book.near.suspects((fingerprint,))
+    candidates = [one for one in turn.originals if distance(one, fingerprint) <= NEAR]
+    if suspects and _get(turn, _whose_key(fingerprint)):
         return fingerprint
-    return nearest(fingerprint, (one for raw in rows for one in _fingerprints(raw)))
+    for name in suspects:
+        candidates += _fingerprints(_get(turn, name))
+    # what was added in this turn may have been removed in it
+    return nearest(fingerprint, (one for one in candidates if turn.near.get(_whose_key(one)) != b""))
 
 
 def _add(turn: Turn, key: bytes, fingerprint: int) -> None:
-    own = fingerprint.to_bytes(_WIDTH, "big")
-    _put(turn, _WHOSE + own, key + bytes(4))
-    for name in near_keys(fingerprint):
+    _put(turn, _whose_key(fingerprint), key + bytes(4))
+    for name in rows_of(fingerprint):
         raw = _get(turn, name)
-        if len(raw) < MOST_IN_ROW * _WIDTH:
-            _put(turn, name, raw + own)
+        if len(raw) < MOST_ALIKE * _WIDTH:
+            _put(turn, name, raw + fingerprint.to_bytes(_WIDTH, "big"))
+    turn.originals.append(fingerprint)
 
 
 def _forget(turn: Turn, key: bytes, row: UrlRow) -> None:
@@ -109,7 +111,7 @@ def _resembles_no_more(turn: Turn, row: UrlRow) -> None:
 def _remove(turn: Turn, fingerprint: int) -> None:
     """Those that resembled it keep saying so: they did when they were fetched."""
     _put(turn, _whose_key(fingerprint), b"")
-    for name in near_keys(fingerprint):
+    for name in rows_of(fingerprint):
         left = [one for one in _fingerprints(_get(turn, name)) if one != fingerprint]
         _put(turn, name, struct.pack(f">{len(left)}Q", *left))
 
@@ -122,13 +124,13 @@ def _get(turn: Turn, key: bytes) -> bytes:
     """Empty when there is no such row; what this turn has written counts."""
     raw = turn.near.get(key)
     if raw is None:
-        raw = turn.near[key] = turn.book.store.get(_TABLE, key) or b""
+        raw = turn.near[key] = turn.book.store.get(TABLE, key) or b""
     return raw
 
 
 def _put(turn: Turn, key: bytes, raw: bytes) -> None:
     turn.near[key] = raw
     if raw:
-        turn.put(_TABLE, key, raw)
+        turn.put(TABLE, key, raw)
     else:
-        turn.delete(_TABLE, key)
+        turn.delete(TABLE, key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import UrlRow
 from skitter.model import Discovered, UrlState, Via
-from skitter.urls.canonical import key_of, normalise
+from skitter.urls.canonical import normalise
 
 REDIRECTS_TO = "redirects to "
 # A loop of hosts that all knew each other as links can be any size; a longer one is left to end by itself, as
@@ -20,8 +20,8 @@ _SHOWN = 100
 
 def why_endless(turn: Turn, key: bytes, row: UrlRow, target: Discovered, most: int) -> str:
     """The chain in words when following `target` makes no sense; empty when it does."""
-    if target.key == key and target.url != row.url:
-        # the same page by its key: to a tracker and back is no loop
+    if target.key == key and target.url != row.url and target.hops <= most:
+        # the same page by its key: asked there from now on, which `target.hops` bounds
         return ""
     loop = _way_back(turn, key, target)
     if loop:
@@ -36,19 +36,20 @@ def _way_back(turn: Turn, key: bytes, target: Discovered) -> list[str]:
     way, at = [target.url], bytes(target.key)
     while at != key and len(way) < _LONGEST_LOOP:
         row = turn.url(at)
-        if row is None or not _is_redirect(row):
-            return []
-        following = normalise(row.rule.removeprefix(REDIRECTS_TO))
-        if following is None:
+        following = leads_to(row) if row is not None else ""
+        if row is None or not following or row.url != way[-1]:
             return []
         way.append(following)
-        at = bytes(key_of(following))
+        at = bytes(turn.book.keys.key_of(following))
     return way if at == key else []
 
 
-def _is_redirect(row: UrlRow) -> bool:
+def leads_to(row: UrlRow) -> str:
+    """Where a URL that is a redirect leads to; empty when it is none."""
     moved = row.state == UrlState.COMPLETED and 300 <= row.status < 400
-    return moved and row.rule.startswith(REDIRECTS_TO)
+    if not moved or not row.rule.startswith(REDIRECTS_TO):
+        return ""
+    return normalise(row.rule.removeprefix(REDIRECTS_TO)) or ""
 
 
 def _came_by(turn: Turn, row: UrlRow) -> list[str]:

@@ -61,13 +61,17 @@ def _rejudge_denied(turn: Turn) -> int:
 
 def _rejudge_host(turn: Turn, ident: bytes, start: bytes) -> tuple[int, bytes | None]:
     rules = turn.book.rules(ident)
+    concerned = turn.book.host(ident)
+    prefix = turn.book.keys.prefix(concerned.host) if concerned is not None else ident
     moved = looked = 0
-    for key, _ in turn.book.store.scan("denied", start or ident, ident + _END):
+    for key, _ in turn.book.store.scan("denied", start or prefix, prefix + _END):
         if looked >= _MOST:
             return moved, key
         looked += 1
         row = turn.url(key)
-        if row is None or row.state != UrlState.DENIED or not rules.decide(target_of(row.url)).allowed:
+        if row is None or row.state != UrlState.DENIED or host_id(host_of(row.url)) != ident:
+            continue
+        if not rules.decide(target_of(row.url)).allowed:
             continue
         turn.delete("denied", key)
         _, host = turn.host(host_of(row.url))
@@ -79,13 +83,22 @@ def _rejudge_host(turn: Turn, ident: bytes, start: bytes) -> tuple[int, bytes | 
 
 def requeue_dead(turn: Turn, start: bytes, host: Host | None) -> tuple[int, bytes | None]:
     """Dead letters from `start` on (of one host, if given) go back; where to go on, None when all are done."""
-    prefix = host_id(host) if host else b""
+    prefix = turn.book.keys.prefix(host) if host else b""
     moved = 0
-    for key, _ in turn.book.store.scan("dead", start or prefix, prefix + _END):
-        if moved >= _MOST:
+    for looked, (key, _) in enumerate(turn.book.store.scan("dead", start or prefix, prefix + _END)):
+        if moved >= _MOST or looked >= _MOST_LOOKED_AT:
             return moved, key
-        moved += revive(turn, UrlKey(key))
+        if _is_of(turn, key, host):
+            moved += revive(turn, UrlKey(key))
     return moved, None
+
+
+def _is_of(turn: Turn, key: bytes, host: Host | None) -> bool:
+    """Where keys fold hosts, those of others lie among a host's own."""
+    if host is None or not turn.book.keys.folds_hosts:
+        return True
+    row = turn.url(key)
+    return row is not None and host_of(row.url) == host
 
 
 def revive(turn: Turn, key: UrlKey) -> int:
@@ -140,13 +153,14 @@ def _pardon(turn: Turn, ident: bytes) -> None:
 
 def refresh_some(turn: Turn, start: bytes, host: Host | None) -> tuple[int, bytes | None]:
     """URLs from `start` on (of one host, if given) that have their final answer go back; where to go on."""
-    prefix = host_id(host) if host else b""
+    prefix = turn.book.keys.prefix(host) if host else b""
     moved = 0
     urls = turn.book.store.scan("urls", start or prefix, prefix + _END)
     for looked, (key, _) in enumerate(urls):
         if moved >= _MOST or looked >= _MOST_LOOKED_AT:
             return moved, key
-        moved += refresh_one(turn, UrlKey(key))
+        if _is_of(turn, key, host):
+            moved += refresh_one(turn, UrlKey(key))
     return moved, None
 
 

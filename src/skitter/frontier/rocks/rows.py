@@ -12,7 +12,7 @@
     robots   host id                                  -> body of robots.txt
     copies   SHA-256 of a body                        -> Copy
     ledger   UrlKey, microseconds (8)                 -> FetchRow, one per fetch
-    near     see `near.py`                            -> fingerprints of pages, and whose they are
+    near     see `near_index.py`                      -> fingerprints of pages, and whose they are
     unstored segment, 0, UrlKey, microseconds (8)     -> Held; fetches whose segment is not stored elsewhere yet
     anchors  text                                     -> nothing; what the seeds brought into scope
     meta     name                                     -> Tally, marks, format
@@ -34,6 +34,8 @@ ERRAND_LANE = 0
 REJUDGE = b"rejudge"
 # meta: hosts that are given up or blocked, whose queue has yet to be emptied
 ABANDON = b"abandon"
+# meta: where the walk over what blocklists refused has got to, after they changed
+LISTED = b"listed"
 _MICRO = 1_000_000
 
 
@@ -135,7 +137,8 @@ class UrlRow(msgspec.Struct, array_like=True):
     the other hosts that link it, as long as it is queued and up to a limit. `body_status` came with the body that
     `digest`, `record` and the validators speak of; `status` is that of the last answer, whatever it was.
     `near_of` is the key of the page that its text resembles, `distance` the bits in which their fingerprints
-    differ. `waiting` says by which entry of `unstored` this page counts there, as long as its segment does."""
+    differ. `canonical` is the other page that it names as such. `waiting` says by which entry of `unstored` this
+    page counts there, as long as its segment does."""
 
     url: str
     state: int
@@ -168,6 +171,7 @@ class UrlRow(msgspec.Struct, array_like=True):
     distance: int = 0
     waiting: bytes = b""
     requisite: int = 0
+    canonical: str = ""
 
 
 class FetchRow(msgspec.Struct, array_like=True):
@@ -202,7 +206,7 @@ class Tally(msgspec.Struct):
     """Running totals, committed with every change. `now` is when that was by the frontier's own time, which is
     the clock's plus `skew` and never goes back. `held` counts what waits to be stored by segment: fetches, and
     pages among them; there are as many segments as the spool has room for. `lost` are fetches whose records are
-    gone."""
+    gone, `aliases` pages that name another as canonical."""
 
     seq: int = 0
     token: int = 0
@@ -228,6 +232,7 @@ class Tally(msgspec.Struct):
     near: int = 0
     held: dict[str, list[int]] = msgspec.field(default_factory=dict)
     lost: int = 0
+    aliases: int = 0
 
 
 encode = msgspec.msgpack.Encoder().encode

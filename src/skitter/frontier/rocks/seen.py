@@ -168,6 +168,7 @@ class SeenFilter:
             trusted=sum(self._trusted) / PARTITIONS,
             asked=self.asked,
             false_positive_rate=self.mistaken / new if new else 0.0,
+            fill=sum(layer.count for layer in layers) / max(1, sum(layer.capacity for layer in layers)),
         )
 
 

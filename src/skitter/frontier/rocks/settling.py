@@ -15,11 +15,12 @@ import msgspec
 from skitter.frontier.base import Settled, Settlement
 from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.admission import Admission
+from skitter.frontier.rocks.aliases import name_canonical
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.health import Health, asked_wait, forgive
 from skitter.frontier.rocks.holding import hold
 from skitter.frontier.rocks.near import remember
-from skitter.frontier.rocks.redirects import REDIRECTS_TO, why_endless
+from skitter.frontier.rocks.redirects import REDIRECTS_TO, leads_to, why_endless
 from skitter.frontier.rocks.rows import (
     REJUDGE,
     Errand,
@@ -91,7 +92,7 @@ class Settling:
         host = turn.touch(ident)
         if host is None:
             return _STALE
-        if outcome.key[:8] != ident:
+        if outcome.key[:8] not in (ident, turn.book.keys.prefix(outcome.host)):
             return self._stale(turn)
         lease = host.lease
         # whatever the outcome is worth, its request was made: the host's spacing counts from it
@@ -153,7 +154,10 @@ class Settling:
 
     def _settle_late(self, turn: Turn, ident: bytes, host: HostRow, outcome: Outcome) -> Settlement:
         row = turn.url(outcome.key) if outcome.kind is TaskKind.PAGE else None
-        if row is None or not row.slot or isinstance(outcome.result, Failed):
+        # a place that this batch has given it is for a request that is yet to be made
+        if outcome.key in turn.led_on:
+            return self._stale(turn)
+        if row is None or row.slot[:8] != ident or isinstance(outcome.result, Failed):
             return self._stale(turn)
         if host.lease is not None and outcome.key in turn.book.lease_slots(ident, host.lease.token):
             return self._stale(turn)
@@ -185,6 +189,7 @@ class Settling:
                 row.rule = REDIRECTS_TO + result.location
                 _drop_validators(row)
                 remember(turn, outcome.key, row, None)
+                name_canonical(turn, row, "")
                 self._complete(turn, host, row, outcome)
             case NotModified():
                 row.status = row.body_status or 304
@@ -196,11 +201,26 @@ class Settling:
         if self._holds:
             is_page = not row.requisite and row.state == UrlState.COMPLETED and 200 <= row.status < 300
             hold(turn, outcome, row, is_page=is_page)
-        turn.put_url(outcome.key, row)
-        turn.count(UrlState(row.state), 1)
+        if isinstance(result, Redirected) and self._asked_there(turn, outcome.key, row, result.target):
+            links = ()
+        else:
+            turn.put_url(outcome.key, row)
+            turn.count(UrlState(row.state), 1)
         added, known, refused = self._admit(turn, outcome.key[:8], links)
         near = row.distance if row.near_of and isinstance(result, Fetched) else None
         return Settlement(settled, UrlState(row.state), added, known, refused, near=near)
+
+    def _asked_there(self, turn: Turn, key: bytes, row: UrlRow, target: Discovered) -> bool:
+        """Whether this URL itself goes back to a queue, because it leads to one with its own key. One that led
+        here may go back as well: from a page to a gate and back to the page with a ticket."""
+        if target.key == key:
+            return self._admission.ask_there(turn, target, row)
+        before = turn.url(target.key)
+        if before is not None and before.url != target.url and leads_to(before):
+            turn.count(UrlState.COMPLETED, -1)
+            if not self._admission.ask_there(turn, target, before):
+                turn.count(UrlState.COMPLETED, 1)
+        return False
 
     def _bounded(self, turn: Turn, row: UrlRow, outcome: Outcome) -> Outcome:
         """A redirect that leads nowhere in the end is a failure; what crossed the wire is in the archive."""
@@ -242,6 +262,7 @@ class Settling:
         if result.copy is not None:
             turn.put("copies", result.digest, encode(result.copy))
         remember(turn, outcome.key, row, result.simhash)
+        name_canonical(turn, row, result.canonical)
         self._complete(turn, host, row, outcome)
 
     def _complete(self, turn: Turn, host: HostRow, row: UrlRow, outcome: Outcome) -> None:
@@ -289,6 +310,8 @@ class Settling:
             detail = f"{result.kind}: {result.detail}"
         elif isinstance(result, Fetched):
             detail = result.note
+        elif isinstance(result, Redirected) and result.target.key == outcome.key:
+            detail = REDIRECTS_TO + result.location
         row = FetchRow(
             outcome.ended_at - outcome.sent_at,
             "unchanged" if url is not None and _is_unchanged(url, result) else type(result).__name__.lower(),
@@ -358,6 +381,10 @@ class Settling:
             case Redirected() if hops >= _MOST_ROBOTS_HOPS:
                 # RFC 9309 2.3.1.2: beyond five redirects the file counts as unavailable: no rules
                 self._learn_robots(turn, concerned, result.status, b"")
+            case Redirected() if turn.book.blocklists.line_against_host(result.target.host):
+                listed = turn.book.blocklists.line_against_host(result.target.host)
+                refused = Failed(kind=FailureKind.ADDRESS_REFUSED, detail=f"it leads elsewhere: {listed}")
+                self._robots_failed(turn, host, concerned, refused, outcome.ended_at)
             case Redirected():
                 # not yet well: a file that can never be had elsewhere must not look like a fresh start each time
                 self._health.answered(host, outcome)

@@ -77,7 +77,7 @@ class Store:
             self._db = Rdict(str(folder), _options(cache, memory.memtables), tables, access)
         except Exception as error:
             raise _translated(error, folder) from error
-        self._folder = folder
+        self.folder = folder
         self.handles = {name: self._db.get_column_family_handle(name) for name in TABLES}
         self._tables = {name: self._db.get_column_family(name) for name in TABLES}
 
@@ -105,14 +105,14 @@ class Store:
         try:
             self._db.write(batch.native)
         except Exception as error:
-            raise _translated(error, self._folder) from error
+            raise _translated(error, self.folder) from error
         reach(Point.AFTER_COMMIT)
 
     def sync(self) -> None:
         try:
             self._db.flush_wal(True)
         except Exception as error:
-            raise _translated(error, self._folder) from error
+            raise _translated(error, self.folder) from error
 
     def close(self) -> None:
         self._tables.clear()
@@ -120,7 +120,7 @@ class Store:
         try:
             self._db.close()
         except Exception as error:
-            raise _translated(error, self._folder) from error
+            raise _translated(error, self.folder) from error
         finally:
             if self._scratch:
                 self._scratch.cleanup()

@@ -17,10 +17,12 @@ from skitter.frontier.base import (
     Stats,
 )
 from skitter.frontier.rocks.admission import Admission
+from skitter.frontier.rocks.aliases import stands_for
 from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.near import resembling
 from skitter.frontier.rocks.rows import (
     ABANDON,
+    LISTED,
     REJUDGE,
     HostRow,
     Tally,
@@ -32,7 +34,7 @@ from skitter.frontier.rocks.rows import (
 from skitter.model import Discovered, Host, UrlState, Via
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
-from skitter.urls.canonical import host_id, host_of, key_of, target_of
+from skitter.urls.canonical import host_id, host_of, target_of
 
 _END = b"\xff" * 16
 _LONGEST_TRAIL = 30
@@ -71,6 +73,8 @@ class Views:
         firsts += [book.earliest_start(host) for host in hosts if host is not None]
         abandoned = book.store.scan("meta", ABANDON, ABANDON + b"\xff" * 9)
         firsts += [book.tally.now for _ in itertools.islice(abandoned, 1)]
+        if book.store.get("meta", LISTED) is not None:
+            firsts.append(book.tally.now)
         return book.by_the_clock(min(firsts)) if firsts else None
 
     def stats(self) -> Stats:
@@ -96,14 +100,17 @@ class Views:
             seen_filter=None if self._book.read_only else self._book.seen.figures(),
             next_at=self._next_at(),
             near_duplicates=tally.near,
+            aliases=tally.aliases,
         )
 
     def dead_letters(self, limit: int, host: Host | None) -> list[DeadLetter]:
-        prefix = host_id(host) if host else b""
-        letters = []
-        for key, _ in itertools.islice(self._book.store.scan("dead", prefix, prefix + _END), limit):
+        prefix = self._book.keys.prefix(host) if host else b""
+        letters: list[DeadLetter] = []
+        for key, _ in self._book.store.scan("dead", prefix, prefix + _END):
+            if len(letters) >= limit:
+                break
             row = self._book.url(key)
-            if row is not None:
+            if row is not None and (host is None or host_of(row.url) == host):
                 letters.append(
                     DeadLetter(
                         url=row.url,
@@ -168,13 +175,14 @@ class Views:
     # -- one URL
 
     def explain(self, asked: str, url: str) -> Explanation:
-        key = key_of(url)
+        key = self._book.keys.key_of(url)
         row = self._book.url(key)
-        host = self._book.host(host_id(host_of(url)))
         if row is None:
             return self._explain_unknown(asked, url)
+        host = self._book.host(host_id(host_of(row.url)))
         state = self._state(key, row, host)
         waits, next_at = self._waits(row, state, host)
+        alias_of, alias_why = stands_for(self._book, key, row)
         return Explanation(
             asked=asked,
             url=row.url,
@@ -200,10 +208,14 @@ class Views:
             resembles=self._resembles(row),
             distance=row.distance if row.near_of else None,
             resembling=resembling(self._book, key, row),
+            form=self._book.keys.form(url),
+            canonical=row.canonical,
+            alias_of=alias_of,
+            alias_why=alias_why,
         )
 
     def _explain_unknown(self, asked: str, url: str) -> Explanation:
-        found = Discovered(url=url, key=key_of(url), host=host_of(url), depth=1, via=Via.LINK)
+        found = Discovered(url=url, key=self._book.keys.key_of(url), host=host_of(url), depth=1, via=Via.LINK)
         refused = self._admission.judge(self._book.turn(0.0), found)
         verdict = f"it would be refused ({refused[0]}): {refused[1]}" if refused else "it would be admitted"
         return Explanation(
@@ -215,6 +227,7 @@ class Views:
             state="unknown",
             reason=f"no seed and no page crawled so far named it; if a page linked it, {verdict}",
             robots=self._robots_ruling(url, self._book.host(host_id(found.host))),
+            form=self._book.keys.form(url),
         )
 
     def _state(self, key: bytes, row: UrlRow, host: HostRow | None) -> UrlState:
@@ -268,6 +281,8 @@ class Views:
                 return f"{led}, for a page that needs it" if row.requisite else led
             case Via.LINK:
                 return f"linked, {row.depth} links from a seed"
+            case Via.CANONICAL:
+                return f"{next(self._trail(row), 'a page')} names it as canonical"
             case Via.REQUISITE:
                 return f"needed by {next(self._trail(row), 'a page')}"
 

@@ -14,7 +14,7 @@ from skitter.seeds import require_contact
 from skitter.service.access import Role
 from skitter.service.brain import Brain
 from skitter.service.routes import Call, Route
-from skitter.urls.canonical import host_of, key_of, normalise
+from skitter.urls.canonical import host_of, normalise
 
 MOST_SEEDS = 10_000
 _NAMED = {"high": 95, "normal": SEED_PRIORITY, "low": 30}
@@ -67,7 +67,9 @@ def _discovered(brain: Brain, text: str, priority: int) -> Discovered | RefusedS
     url = normalise(text)
     if url is None:
         return RefusedSeed(url=text[:_SHOWN], reason="not an http or https URL")
-    found = Discovered(url=url, key=key_of(url), host=host_of(url), depth=0, via=Via.SEED, priority=priority)
+    found = Discovered(
+        url=url, key=brain.keys.key_of(url), host=host_of(url), depth=0, via=Via.SEED, priority=priority
+    )
     try:
         require_contact(brain.settings, (found,))
     except NoContact as error:

@@ -1,0 +1,115 @@
+"""The index of fingerprints by their halves, and the filter that knows which reads are in vain.
+
+    near     0, fingerprint (8)                       -> UrlKey of the original, pages that resemble it (4)
+    near     7, upper half (4)                        -> fingerprints of originals with this half, 8 bytes each
+    near     8, lower half (4)                        -> the same
+
+A page that resembles nothing, as most do, costs no read at all. The filter is kept beside the store by a clean
+close; after a death it is learnt from the store again when it is first asked (1 us a fingerprint). It may hold
+what was removed since, or never committed: that costs a read.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skitter.frontier.rocks.store import Batch, Store
+from skitter.schedule.near import PROBES, half_of, swapped
+
+if TYPE_CHECKING:
+    from skitter.frontier.rocks.near_filter import NearFilter
+
+TABLE = "near"
+WHOSE, UPPER, LOWER = b"\0", b"\7", b"\x08"
+# A row that is full takes no more: a look-up must stay cheap.
+MOST_ALIKE = 64
+# Rows of an earlier version: fingerprints by six shorter keys.
+_BEFORE = (b"\1", b"\7")
+_WIDTH = 8
+_SLICE = 50_000
+
+
+class NearIndex:
+    def __init__(self, store: Store, size: int, file: Path) -> None:
+        self._store = store
+        self._size = size
+        self._file = file
+        self._stamp = b""
+        self._filter: NearFilter | None = None
+
+    def believe(self, stamp: bytes) -> None:
+        """The file was saved with this stamp, and nothing was written since."""
+        self._stamp = stamp
+
+    def save(self, stamp: bytes) -> None:
+        """One that was never asked stays as it lies there, if it is believed."""
+        if self._filter is None and self._stamp:
+            self._sieve()
+        if self._filter is not None:
+            self._filter.save(self._file, stamp)
+
+    def add(self, fingerprints: Sequence[int]) -> None:
+        from skitter.frontier.rocks.near_filter import fingerprints_of
+
+        self._sieve().add(fingerprints_of([one.to_bytes(_WIDTH, "big") for one in fingerprints]))
+
+    def suspects(self, fingerprints: Sequence[int]) -> list[tuple[bytes, ...]]:
+        """For each the rows that may hold something near; for most there are none."""
+        if not fingerprints:
+            return []
+        found = self._sieve().suspects(fingerprints)
+        return [
+            tuple(_row(one, probe) for probe in probes)
+            for one, probes in zip(fingerprints, found, strict=True)
+        ]
+
+    def _sieve(self) -> NearFilter:
+        if self._filter is None:
+            from skitter.frontier.rocks.near_filter import NearFilter
+
+            self._filter = NearFilter(self._size)
+            if not self._stamp or not self._filter.restore(self._file, self._stamp):
+                self._learn(self._filter)
+        return self._filter
+
+    def _learn(self, sieve: NearFilter) -> None:
+        from skitter.frontier.rocks.near_filter import fingerprints_of
+
+        old = next(iter(self._store.scan(TABLE, *_BEFORE)), None) is not None
+        rows = self._store.scan(TABLE, WHOSE, b"\1")
+        while some := [key[1:] for key, _ in itertools.islice(rows, _SLICE)]:
+            sieve.add(fingerprints_of(some))
+            if old:
+                self._put_by_halves(some)
+        if old:
+            # last, so that a death before it has all of this done again
+            batch = Batch(self._store)
+            batch.delete_range(TABLE, *_BEFORE)
+            self._store.write(batch)
+
+    def _put_by_halves(self, fingerprints: Sequence[bytes]) -> None:
+        rows: dict[bytes, bytes] = {}
+        for one in fingerprints:
+            for name in rows_of(int.from_bytes(one, "big")):
+                known = rows.get(name) or self._store.get(TABLE, name) or b""
+                if one not in (known[at : at + _WIDTH] for at in range(0, len(known), _WIDTH)):
+                    known = (known + one)[: MOST_ALIKE * _WIDTH]
+                rows[name] = known
+        batch = Batch(self._store)
+        for name, raw in rows.items():
+            batch.put(TABLE, name, raw)
+        self._store.write(batch)
+
+
+def rows_of(fingerprint: int) -> tuple[bytes, bytes]:
+    """Where an original is kept by its halves."""
+    return UPPER + half_of(fingerprint, 0), LOWER + half_of(swapped(fingerprint), 0)
+
+
+def _row(fingerprint: int, probe: int) -> bytes:
+    if probe < PROBES:
+        return UPPER + half_of(fingerprint, probe)
+    return LOWER + half_of(swapped(fingerprint), probe - PROBES)

@@ -1,0 +1,127 @@
+"""How the crawl does, for machines that watch it: metrics, the past, hosts in trouble."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
+
+from skitter.service.access import Role
+from skitter.service.brain import Brain
+from skitter.service.figures import told
+from skitter.service.history import Past
+from skitter.service.metrics import OPEN, PLAIN, exposition, prefers_open
+from skitter.service.problem import Problem, Trouble
+from skitter.service.routes import TEXT, Call, Route
+
+_GROUP = "monitoring"
+_SHOWN = 30
+_LATEST = 32_503_680_000
+_Moment = Annotated[float, Meta(ge=0, le=_LATEST)]
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which past: seconds since the epoch, the last hour unless given; `step` in seconds, chosen to fit."""
+
+    first: _Moment | None = msgspec.field(name="from", default=None)
+    last: _Moment | None = msgspec.field(name="to", default=None)
+    step: Annotated[int, Meta(ge=1, le=2_592_000)] | None = None
+
+
+class HostInTrouble(msgspec.Struct, frozen=True, kw_only=True):
+    """`last` and `detail` are of the most recent failure."""
+
+    host: str
+    failures: int
+    kinds: dict[str, int]
+    last: float
+    detail: str
+
+
+class HostsInTrouble(msgspec.Struct, frozen=True, kw_only=True):
+    """Failures from `since` on, half an hour to an hour ago; `kinds` are their sums over the hosts shown."""
+
+    since: float
+    kinds: dict[str, int]
+    hosts: list[HostInTrouble]
+
+
+async def metrics(brain: Brain, call: Call[None, None]) -> Response:
+    now = brain.clock.now()
+    figures = told(
+        brain.telemetry,
+        brain.watch,
+        await brain.watch.readings.stats(brain.frontier, now, brain.measure),
+        folder=brain.folder.path,
+        is_paused=brain.control.is_paused,
+        now=now,
+    )
+    is_open = prefers_open(call.request.headers.get("accept", ""))
+    text = exposition(figures, brain.watch.counted.latency, is_open=is_open)
+    return Response(text, headers={"content-type": OPEN if is_open else PLAIN})
+
+
+async def history(brain: Brain, call: Call[None, Asked]) -> Past:
+    recorded = brain.watch.history
+    if recorded is None:
+        raise Problem(
+            Trouble.UNAVAILABLE,
+            "no history is recorded, since the crawl's folder could not be written when the service began: "
+            "make room in it, or look at its owner and permissions, and start the service again",
+        )
+    asked = call.query
+    # a whole day takes 7 ms to read and sum, mostly outside of the interpreter's lock: others need not wait
+    return await asyncio.to_thread(recorded.past, asked.first, asked.last, asked.step, brain.clock.now())
+
+
+async def errors(brain: Brain, call: Call[None, None]) -> HostsInTrouble:
+    now = brain.clock.now()
+    worst = brain.watch.troubles.worst(_SHOWN, now)
+    hosts = [
+        HostInTrouble(
+            host=one.host, failures=sum(one.kinds.values()), kinds=one.kinds, last=one.at, detail=one.detail
+        )
+        for one in worst
+    ]
+    kinds: dict[str, int] = {}
+    for host in hosts:
+        for kind, count in host.kinds.items():
+            kinds[kind] = kinds.get(kind, 0) + count
+    return HostsInTrouble(since=brain.watch.troubles.since(now), kinds=kinds, hosts=hosts)
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/metrics",
+        role=Role.READ,
+        group=_GROUP,
+        summary="All figures, for Prometheus",
+        detail="Text format 0.0.4, or OpenMetrics 1.0 for who prefers it. The names are in docs/metrics.md.",
+        call=metrics,
+        answer_media=TEXT,
+    ),
+    Route(
+        method="GET",
+        path="/v1/history",
+        role=Role.READ,
+        group=_GROUP,
+        summary="The main figures over time",
+        detail="A day in steps of 10 s, 30 days in steps of 5 min; at most 1,000 steps an answer.",
+        call=history,
+        query=Asked,
+        answer=Past,
+    ),
+    Route(
+        method="GET",
+        path="/v1/errors",
+        role=Role.READ,
+        group=_GROUP,
+        summary="Hosts with the most failures lately, by kind",
+        call=errors,
+        answer=HostsInTrouble,
+    ),
+)

@@ -1,0 +1,178 @@
+"""What a URL means: the canonical form whose hash is its dedup key, by the rules of `[keys]`.
+
+Used wherever a URL becomes a `Discovered` or is looked up: one `Keys` a crawl, made of its settings and handed on
+by the wiring. Only the key follows these rules; what is fetched stays what the page said. A fold too many loses a
+page for good and one too few costs a request, so what is folded by default is what never makes another page.
+Never decides whether a URL is wanted, and gives a form's own URL that form again.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from hashlib import blake2b
+from importlib.resources import files
+
+from skitter.model import Host, UrlKey
+from skitter.settings import KeySettings
+from skitter.urls.canonical import host_id, normalise
+
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+# Servers put these into links themselves, and nobody names anything else so.
+_SESSION_NAMES = frozenset("phpsessid jsessionid cfid cftoken".split())
+_SESSION_PREFIXES = ("aspsessionid",)
+# Sessions, if they look it; `sid` is as often the id of a story or a shop.
+_MAYBE_SESSION_NAMES = frozenset(
+    "sid sessionid session_id session sess sessid oscsid zenid vsid s phpsession asp.net_sessionid".split()
+)
+# What PHP (26, 32 and 40), Java, phpBB and vBulletin (32 hex) make. Not 24 hex, which MongoDB gives to all
+# it keeps, nor a UUID. At least one digit and one letter: no word and no number is meant.
+_SESSION_VALUE = re.compile(
+    r"(?=[^0-9]*[0-9])(?=[^a-z]*[a-z])(?:[0-9a-z]{26}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})\Z",
+    re.IGNORECASE,
+)
+# Java's `;jsessionid=...` behind a segment, and ASP.NET's `/(S(...))/` as one.
+_PATH_SESSION = re.compile(
+    r";(?:jsessionid|phpsessid)=[^/;]*|/\((?:[ASF]\([0-9A-Za-z_-]{12,}\))+\)(?=/)"
+    r"|;(?:sid|sessionid)=(?:[0-9a-f]{32}|[0-9a-f]{40})(?=[/;]|\Z)",
+    re.IGNORECASE,
+)
+# What crawls made before there were settings folded: keys.rules = 1.
+_FIRST_RULES = re.compile(
+    r"(?:utm_[a-z_]+|gclid|dclid|gbraid|wbraid|fbclid|msclkid|yclid|twclid|igshid|mc_[ce]id|_hs(?:enc|mi)"
+    r"|phpsessid|jsessionid|aspsessionid[a-z]*|sessionid|session_id|cfid|cftoken)\Z",
+    re.IGNORECASE,
+)
+
+
+class Keys:
+    """`folds_hosts` when URLs of different hosts can have one key: then a key's first half names no host."""
+
+    def __init__(self, settings: KeySettings) -> None:
+        self._settings = settings
+        self._is_first = settings.rules == 1
+        self._documents = frozenset(name.lower() for name in settings.default_documents)
+        self._tail = bool(self._documents) or settings.trailing_slash
+        kept = {name.lower() for name in settings.keep_parameters}
+        dropped = [name.lower() for name in settings.drop_parameters]
+        dropped += tracking_parameters() if settings.tracking else ()
+        self._dropped = frozenset(dropped) - kept
+        self._prefixes = tuple(name[:-1] for name in self._dropped if name.endswith("*"))
+        self._kept = frozenset(kept)
+        self.folds_hosts = not self._is_first and (settings.www or settings.scheme)
+
+    def key_of(self, url: str) -> UrlKey:
+        """The dedup key of a normalised URL: 1.2 us, 2.5 to 4 with a query."""
+        slash = url.index("/", 8)
+        rest = url[slash:]
+        if "?" in rest or "%" in rest or ";" in rest or "(" in rest or self._tail:
+            rest = self._rest(rest)
+        # surrogates cannot occur: ada serialises to ASCII
+        return UrlKey(self.prefix(url[:slash]) + blake2b(rest.encode(), digest_size=8).digest())
+
+    def form(self, url: str) -> str:
+        """The canonical form of a normalised URL, for people to read; itself a URL with the same form."""
+        slash = url.index("/", 8)
+        host = _folded(url[:slash], self._settings) if self.folds_hosts else url[:slash]
+        return host + self._rest(url[slash:])
+
+    def prefix(self, host: str) -> bytes:
+        """What the keys of a host's URLs begin with."""
+        return host_id(_folded(host, self._settings) if self.folds_hosts else host)
+
+    def _rest(self, rest: str) -> str:
+        path, question, query = rest.partition("?")
+        if self._is_first:
+            return path + _first_query(query) if question else rest
+        path = self._path(path)
+        return path + self._query(query) if query else path
+
+    # -- the path
+
+    def _path(self, path: str) -> str:
+        if "%" in path:
+            path = _ESCAPE.sub(_unescaped, path)
+        if self._settings.sessions and (";" in path or "(" in path):
+            path = _without_session(path)
+        return self._folded_tail(path) if self._tail else path
+
+    def _folded_tail(self, path: str) -> str:
+        while True:
+            if self._settings.trailing_slash:
+                path = path.rstrip("/") or "/"
+            folder, _, name = path.rpartition("/")
+            if name.lower() not in self._documents:
+                return path
+            path = folder + "/"
+
+    # -- the query
+
+    def _query(self, query: str) -> str:
+        if "%" in query:
+            query = _ESCAPE.sub(_unescaped, query)
+        kept = [part for part in query.split("&") if part and not self._is_dropped(part)]
+        if self._settings.sort_query:
+            kept.sort()
+        return "?" + "&".join(kept) if kept else ""
+
+    def _is_dropped(self, part: str) -> bool:
+        name, equals, value = part.partition("=")
+        name = name.lower()
+        if name in self._kept:
+            return False
+        if name in self._dropped or name.startswith(self._prefixes):
+            return True
+        if self._settings.sessions and _is_session(name, value):
+            return True
+        return self._settings.drop_empty and bool(equals) and not value
+
+
+@lru_cache(maxsize=1)
+def tracking_parameters() -> tuple[str, ...]:
+    lines = files("skitter.urls").joinpath("tracking.txt").read_text("ascii").splitlines()
+    return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+def robots_key(host: Host) -> UrlKey:
+    """Stands for a host's own robots.txt, whatever is folded: each origin has one."""
+    return UrlKey(host_id(host) + blake2b(b"/robots.txt", digest_size=8).digest())
+
+
+def _is_session(name: str, value: str) -> bool:
+    if name in _SESSION_NAMES or name.startswith(_SESSION_PREFIXES):
+        return True
+    return name in _MAYBE_SESSION_NAMES and _SESSION_VALUE.match(value) is not None
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """RFC 3986 6.2.2: what is unreserved needs no escape, and those that are needed are upper-case."""
+    code = int(escape[0][1:], 16)
+    return chr(code) if code in _UNRESERVED else escape[0].upper()
+
+
+def _without_session(path: str) -> str:
+    shorter = _PATH_SESSION.sub("", path)
+    while shorter != path:
+        path, shorter = shorter, _PATH_SESSION.sub("", shorter)
+    if "/." in path:
+        # `/..;jsessionid=1/` has become a dot segment
+        path = (normalise("http://h" + path) or "http://h" + path)[8:]
+    return path
+
+
+def _folded(host: str, settings: KeySettings) -> str:
+    scheme, _, authority = host.partition("://")
+    if settings.scheme and ":" not in authority.rpartition("]")[2]:
+        scheme = "http"
+    if settings.www:
+        while authority.startswith("www.") and "." in authority[4:]:
+            authority = authority[4:]
+    return f"{scheme}://{authority}"
+
+
+def _first_query(query: str) -> str:
+    kept = sorted(
+        part for part in query.split("&") if part and not _FIRST_RULES.match(part.partition("=")[0])
+    )
+    return "?" + "&".join(kept) if kept else ""
