@@ -38,6 +38,7 @@ from skitter.model import (
     Outcome,
     SegmentMark,
     Token,
+    UrlKey,
     UrlState,
     Verdict,
 )
@@ -259,8 +260,11 @@ class Frontier(Protocol):
         """One verdict per URL, in order. A seed brings its host, domain and folder into scope."""
         ...
 
-    async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
-        """Up to `capacity` hosts that are ready now, each for `duration` seconds."""
+    async def lease(
+        self, worker: str, capacity: int, duration: float, *, most_tasks: int | None = None
+    ) -> list[HostLease]:
+        """Up to `capacity` hosts that are ready now, each for `duration` seconds, with `most_tasks` tasks each at
+        most (None: as many as fit)."""
         ...
 
     async def judge(self, outcomes: Sequence[Outcome]) -> list[Settled]:
@@ -309,7 +313,21 @@ class Frontier(Protocol):
 
     async def explain(self, url: str) -> Explanation: ...
 
-    async def hosts(self, *, limit: int, standing: HostStanding | None = None) -> list[HostView]: ...
+    async def url_of(self, key: UrlKey) -> str | None:
+        """The URL that a key stands for, if it is known."""
+        ...
+
+    async def host(self, host: Host) -> HostView | None: ...
+
+    async def robots_of(self, host: Host) -> bytes | None:
+        """The robots.txt whose rules are obeyed on a host; None when there is none."""
+        ...
+
+    async def hosts(
+        self, *, limit: int, standing: HostStanding | None = None, matching: str = ""
+    ) -> list[HostView]:
+        """The busiest first; `matching` is a part of their names."""
+        ...
 
     async def dead_letters(self, *, limit: int, host: Host | None = None) -> list[DeadLetter]: ...
 

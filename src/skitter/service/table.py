@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from skitter.service.api import crawl, monitoring
+from skitter.service.api import crawl, hosts, letters, monitoring, results, seeds, tasks, urls
 from skitter.service.routes import Route
 
-ROUTES: tuple[Route, ...] = (*crawl.ROUTES, *monitoring.ROUTES)
+ROUTES: tuple[Route, ...] = (
+    *crawl.ROUTES,
+    *seeds.ROUTES,
+    *tasks.ROUTES,
+    *results.ROUTES,
+    *urls.ROUTES,
+    *hosts.ROUTES,
+    *letters.ROUTES,
+    *monitoring.ROUTES,
+)

@@ -41,6 +41,8 @@ from skitter.urls.canonical import host_id, host_of, target_of
 _END = b"\xff" * 16
 _LONGEST_TRAIL = 30
 _MOST_COUNTED = 10_000
+# 2 us each
+_HOSTS_AT_ONCE = 500
 
 
 class Views:
@@ -127,13 +129,23 @@ class Views:
 
     # -- hosts
 
-    def hosts(self, limit: int, standing: HostStanding | None) -> list[HostView]:
-        rows = (decode_host(raw) for _, raw in self._book.store.scan("hosts", b"", _END))
-        wanted = (row for row in rows if standing is None or row.standing == standing)
-        busiest = heapq.nlargest(limit, wanted, key=lambda row: (row.fetched, sum(row.queued), row.failures))
-        return [self._host_view(row) for row in busiest]
+    def host(self, host: Host) -> HostView | None:
+        row = self._book.host(host_id(host))
+        return None if row is None else self.host_view(row)
 
-    def _host_view(self, row: HostRow) -> HostView:
+    def some_hosts(
+        self, chosen: list[HostRow], start: bytes, limit: int, standing: HostStanding | None, matching: str
+    ) -> tuple[list[HostRow], bytes | None]:
+        """The busiest of those chosen so far and of a slice of the table; where the next slice begins."""
+        found = list(itertools.islice(self._book.store.scan("hosts", start, _END), _HOSTS_AT_ONCE + 1))
+        rows = (decode_host(raw) for _, raw in found[:_HOSTS_AT_ONCE])
+        wanted = (
+            row for row in rows if (standing is None or row.standing == standing) and matching in row.host
+        )
+        busiest = heapq.nlargest(limit, itertools.chain(chosen, wanted), key=_busyness)
+        return busiest, found[-1][0] if len(found) > _HOSTS_AT_ONCE else None
+
+    def host_view(self, row: HostRow) -> HostView:
         return HostView(
             host=row.host,
             standing=row.standing,
@@ -317,6 +329,10 @@ class Views:
                 record=f"{row.record[0]} at {row.record[1]}, {row.record[2]} bytes" if row.record else "",
                 detail=row.detail,
             )
+
+
+def _busyness(row: HostRow) -> tuple[int, int, int]:
+    return row.fetched, sum(row.queued), row.failures
 
 
 def _ledger(tally: Tally) -> PolitenessLedger:
