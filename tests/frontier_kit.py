@@ -34,6 +34,7 @@ from skitter.frontier.rocks.rows import (
     lane_of,
     micros,
 )
+from skitter.frontier.rocks.subjects import REFUSED, evidence, refused_by, trap_row
 from skitter.model import (
     Discovered,
     Failed,
@@ -44,6 +45,7 @@ from skitter.model import (
     HostPolicy,
     Outcome,
     Redirected,
+    Refusal,
     Result,
     RobotsRead,
     SegmentMark,
@@ -300,6 +302,7 @@ def audit(frontier: RocksFrontier) -> None:
     _check_abandoned(tables)
     _check_fingerprints(tables, frontier._book)
     _check_held(tables)
+    _check_traps(frontier, tables)
     _check_memory(frontier, tables)
 
 
@@ -461,6 +464,36 @@ def _check_fingerprints(tables: _Tables, book: Book) -> None:
     asked = list(originals)
     for one, suspects in zip(asked, book.near.suspects(asked), strict=True):
         assert set(rows_of(one)) <= set(suspects)
+
+
+def _check_traps(frontier: RocksFrontier, tables: _Tables) -> None:
+    """What a verdict refused is listed under it and counted by its subject; hosts know the verdicts on them."""
+    refused = {
+        key: row.trap
+        for key, row in tables.urls.items()
+        if row.state == UrlState.REFUSED and row.reason == Refusal.TRAP
+    }
+    assert all(refused.values())
+    listed = {refused_by(number) + key for key, number in refused.items()}
+    assert {place for place in tables.raw["traps"] if place[:1] == REFUSED} == listed
+    in_force: Counter[str] = Counter()
+    domains = 0
+    for number in range(1, tables.tally.traps + 1):
+        row = trap_row(frontier._book, number)
+        assert row is not None
+        seen = evidence(frontier._book, row.subject)
+        assert seen is not None
+        assert (seen.trap == number) == (not row.ended)
+        if row.ended:
+            continue
+        assert seen.refused == sum(by == number for by in refused.values()), row.name
+        domains += row.level == "domain"
+        in_force[row.host] += row.level != "domain"
+    assert domains == tables.tally.domains
+    assert +in_force == {row.host: row.traps for row in tables.hosts.values() if row.traps}
+    for subject, raw in tables.raw["skeletons"].items():
+        cached = frontier._book.evidence.get(subject)
+        assert cached is None or encode(cached) == raw
 
 
 def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:

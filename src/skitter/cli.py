@@ -118,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_hosts(commands)
     _add_dead(commands)
     _add_refresh(commands)
+    _add_traps(commands)
     _add_policy(commands)
     add_reading(commands, _command)
     _add_settings(commands)
@@ -204,6 +205,17 @@ def _add_refresh(commands: Any) -> None:
     _add_folder(command)
     command.add_argument("urls", nargs="*", metavar="URL", help="only these")
     command.add_argument("--host", metavar="HOST", help="only of this host")
+
+
+def _add_traps(commands: Any) -> None:
+    command = _command(commands, "traps", "list kinds of pages that bring nothing new, or undo one", _traps)
+    _add_folder(command)
+    command.add_argument(
+        "--undo", type=_at_least_one, metavar="ID", help="let this one's URLs in, now and from now on"
+    )
+    command.add_argument(
+        "--limit", type=_at_least_one, default=100, metavar="N", help="list at most N (default 100)"
+    )
 
 
 def _add_policy(commands: Any) -> None:
@@ -361,6 +373,15 @@ def _refresh(arguments: argparse.Namespace) -> int:
     folder, settings = _existing(arguments)
     asked = {"host": arguments.host, "urls": arguments.urls}
     return _say(_run(inspect.refresh(folder, settings, **asked, as_json=arguments.json)))
+
+
+def _traps(arguments: argparse.Namespace) -> int:
+    from skitter.console import traps
+
+    folder, settings = _existing(arguments)
+    if arguments.undo is not None:
+        return _say(_run(traps.undo(folder, settings, arguments.undo, as_json=arguments.json)))
+    return _say(_run(traps.traps(folder, settings, limit=arguments.limit, as_json=arguments.json)))
 
 
 def _policy(arguments: argparse.Namespace) -> int:

@@ -212,6 +212,29 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     at: float
 
 
+class TrapView(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict on a kind of page: `skeleton` names it, `why` gives the figures it fell with. `members` are the
+    URLs of it that were fetched since its host first repeated itself, and those refused; `refused` go back when
+    it is undone, and `ended` says that it was, or that pages contradicted it."""
+
+    id: int
+    kind: str
+    level: str
+    host: str
+    skeleton: str
+    members: int
+    fetched: int
+    novel: int
+    refused: int
+    bytes: int
+    deepest: int
+    at: float
+    why: str
+    examples: tuple[str, ...]
+    ended: str = ""
+    released: int = 0
+
+
 class Witness(Protocol):
     """Is told what a frontier has done, after it is committed, and may do nothing about it. Whichever worker it
     came from, in this process or afar, an outcome passes here once."""
@@ -301,6 +324,15 @@ class Frontier(Protocol):
         ...
 
     async def set_policy(self, host: Host, policy: HostPolicy) -> None: ...
+
+    async def traps(self, *, limit: int) -> list[TrapView]:
+        """Verdicts on kinds of pages that bring nothing new, the latest first."""
+        ...
+
+    async def undo_trap(self, number: int) -> int:
+        """Revoke a verdict: what it refused goes back to its queue, once, and what it was about is exempt from
+        now on. How many went back; 0 when there is no such verdict in force."""
+        ...
 
     async def sync(self) -> None:
         """Everything settled so far survives a power loss once this returns."""

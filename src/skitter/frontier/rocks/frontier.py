@@ -26,6 +26,7 @@ from skitter.frontier.base import (
     Settled,
     Settlement,
     Stats,
+    TrapView,
     Witness,
 )
 from skitter.frontier.blocklists import Blocklists
@@ -52,6 +53,9 @@ from skitter.frontier.rocks.returning import (
 from skitter.frontier.rocks.rows import HostRow, decode_copy
 from skitter.frontier.rocks.settling import Settling
 from skitter.frontier.rocks.store import Store
+from skitter.frontier.rocks.trap_views import trap_views
+from skitter.frontier.rocks.traps import Traps
+from skitter.frontier.rocks.verdicts import UNDONE, end, release_some
 from skitter.frontier.rocks.views import Views
 from skitter.model import (
     Copy,
@@ -109,11 +113,12 @@ class RocksFrontier:
         self._holds = bool(settings.archive.url)
         self._filter_file = folder / "seen.filter"
         scope = Scope(settings.crawl, settings.fetch.max_redirects)
-        self._admission = Admission(scope, settings.politeness, prioritizer or ByDepthAndLinks())
+        traps = Traps(settings.traps)
+        self._admission = Admission(scope, settings.politeness, prioritizer or ByDepthAndLinks(), traps)
         addresses = Addresses(settings.politeness.address_rate)
-        self._leasing = Leasing(settings, addresses)
+        self._leasing = Leasing(settings, addresses, traps)
         self._health = Health(settings)
-        self._settling = Settling(settings, self._admission, self._health, addresses)
+        self._settling = Settling(settings, self._admission, self._health, addresses, traps)
         self._views = Views(self._book, self._admission, settings)
         if not read_only:
             self._book.blocklists.load()
@@ -231,7 +236,7 @@ class RocksFrontier:
             with self._book.turn(now) as turn:
                 note_lists(turn, self._book.blocklists)
         with self._book.turn(now) as turn:
-            moved = promote(turn) + self._health.empty_abandoned(turn)
+            moved = promote(turn) + self._health.empty_abandoned(turn) + release_some(turn)
             return moved + rejudge_listed(turn, self._admission)
 
     # -- the archive's part
@@ -320,6 +325,22 @@ class RocksFrontier:
 
     async def dead_letters(self, *, limit: int, host: Host | None = None) -> list[DeadLetter]:
         return self._views.dead_letters(limit, host)
+
+    async def traps(self, *, limit: int) -> list[TrapView]:
+        return trap_views(self._book, limit)
+
+    async def undo_trap(self, number: int) -> int:
+        with self._book.turn(self._clock.now()) as turn:
+            if not end(turn, number, UNDONE):
+                return 0
+        released = 0
+        while True:
+            with self._book.turn(self._clock.now()) as turn:
+                some = release_some(turn, number)
+            if not some:
+                return released
+            released += some
+            await asyncio.sleep(0)
 
     async def sync(self) -> None:
         if self._witness is not None:

@@ -31,7 +31,9 @@ from skitter.frontier.rocks.rows import (
     decode_host,
     seconds,
 )
-from skitter.model import Discovered, Host, UrlState, Via
+from skitter.frontier.rocks.subjects import RELEASE
+from skitter.frontier.rocks.trap_views import trap_words
+from skitter.model import Discovered, Host, Refusal, UrlState, Via
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
 from skitter.urls.canonical import host_id, host_of, target_of
@@ -73,6 +75,8 @@ class Views:
         firsts += [book.tally.now for _ in itertools.islice(abandoned, 1)]
         if book.store.get("meta", LISTED) is not None:
             firsts.append(book.tally.now)
+        released = book.store.scan("meta", RELEASE, RELEASE + b"\xff" * 5)
+        firsts += [book.tally.now for _ in itertools.islice(released, 1)]
         return book.by_the_clock(min(firsts)) if firsts else None
 
     def stats(self) -> Stats:
@@ -178,7 +182,9 @@ class Views:
             host=host_of(row.url),
             known=True,
             state=state.name.lower(),
-            reason=_reason(row, state),
+            reason=trap_words(self._book, row.trap)
+            if row.reason == Refusal.TRAP and state is UrlState.REFUSED
+            else _reason(row, state),
             found=self._found_words(row),
             admitted="" if state is UrlState.REFUSED else self._admission.why(self._book, row),
             trail=tuple(self._trail(row)),
@@ -271,6 +277,8 @@ class Views:
                 return f"linked, {row.depth} links from a seed"
             case Via.CANONICAL:
                 return f"{next(self._trail(row), 'a page')} names it as canonical"
+            case Via.PROBE:
+                return "made up, to see what the host says of pages that it does not have"
             case Via.REQUISITE:
                 return f"needed by {next(self._trail(row), 'a page')}"
 
