@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from skitter import __version__
 from skitter.console.output import write
 from skitter.console.reading import add_reading
+from skitter.console.serving import add_serve
 from skitter.errors import SkitterError, UsageError
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"skitter {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_crawl(commands)
+    add_serve(commands, _command)
     _add_stats(commands)
     _add_explain(commands)
     _add_hosts(commands)

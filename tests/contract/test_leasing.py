@@ -187,3 +187,12 @@ def test_bounded_caches_change_nothing(start: Start, cached_hosts: int, recent_k
     driver.promote()
     assert driver.stats().urls["completed"] == 8 * 5
     assert len(driver.frontier._book._hosts) <= cached_hosts
+
+
+def test_a_worker_may_ask_for_fewer_tasks_of_a_host(driver: Driver) -> None:
+    driver.open_host(*(f"http://a.test/{number}" for number in range(5)))
+    (lease,) = driver.run(driver.frontier.lease("w", 10, 60.0, most_tasks=2))
+    assert len(lease.tasks) == 2
+    driver.answer(lease, OK)
+    driver.clock.advance(1)
+    assert len(driver.lease_one().tasks) == 3

@@ -21,8 +21,10 @@ from skitter.frontier.base import (
     DeadLetter,
     Explanation,
     Horizon,
+    HostExplanation,
     HostStanding,
     HostView,
+    LeaseView,
     Settled,
     Settlement,
     Stats,
@@ -33,6 +35,7 @@ from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.addresses import Addresses, cancel_appointment
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.dossier import live_leases
 from skitter.frontier.rocks.health import Health
 from skitter.frontier.rocks.holding import let_go
 from skitter.frontier.rocks.judging import judge
@@ -66,6 +69,7 @@ from skitter.model import (
     Outcome,
     SegmentMark,
     Token,
+    UrlKey,
     Verdict,
 )
 from skitter.schedule.priority import ByDepthAndLinks, Prioritizer
@@ -180,10 +184,12 @@ class RocksFrontier:
                 verdicts += [self._admission.admit(turn, d) for d in discovered[start : start + _ADMIT_BATCH]]
         return verdicts
 
-    async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
+    async def lease(
+        self, worker: str, capacity: int, duration: float, *, most_tasks: int | None = None
+    ) -> list[HostLease]:
         now = self._clock.now()
         with self._book.turn(now) as turn:
-            leases = self._leasing.lease(turn, worker, capacity, duration)
+            leases = self._leasing.lease(turn, worker, capacity, duration, most_tasks)
         if self._witness is not None:
             self._witness.leased(worker, len(leases), now)
         return leases
@@ -320,8 +326,32 @@ class RocksFrontier:
             return Explanation(asked=url, reason="this is not an http or https URL")
         return self._views.explain(url, fetch_url)
 
-    async def hosts(self, *, limit: int, standing: HostStanding | None = None) -> list[HostView]:
-        return self._views.hosts(limit, standing)
+    async def url_of(self, key: UrlKey) -> str | None:
+        row = self._book.url(key)
+        return None if row is None else row.url
+
+    async def host(self, host: Host) -> HostView | None:
+        return self._views.host(host)
+
+    async def robots_of(self, host: Host) -> bytes | None:
+        return self._store.get("robots", host_id(host))
+
+    async def hosts(
+        self, *, limit: int, standing: HostStanding | None = None, matching: str = ""
+    ) -> list[HostView]:
+        chosen: list[HostRow] = []
+        start: bytes | None = b""
+        while start is not None:
+            # in slices, as the others: ten million hosts are looked through while the crawl goes on
+            chosen, start = self._views.some_hosts(chosen, start, limit, standing, matching)
+            await asyncio.sleep(0)
+        return [self._views.host_view(row) for row in chosen]
+
+    async def explain_host(self, host: Host, *, fetches: int) -> HostExplanation | None:
+        return self._views.explain_host(host, fetches)
+
+    async def leases(self, *, limit: int) -> list[LeaseView]:
+        return live_leases(self._book, limit)
 
     async def dead_letters(self, *, limit: int, host: Host | None = None) -> list[DeadLetter]:
         return self._views.dead_letters(limit, host)

@@ -52,7 +52,9 @@ class Leasing:
 
     # -- granting
 
-    def lease(self, turn: Turn, worker: str, capacity: int, duration: float) -> list[HostLease]:
+    def lease(
+        self, turn: Turn, worker: str, capacity: int, duration: float, most_tasks: int | None = None
+    ) -> list[HostLease]:
         granted: list[HostLease] = []
         waiting = {tier: _ready_hosts(turn.book, tier, turn.now) for tier in range(TIERS)}
         room = turn.room(self._settings.crawl.max_pages)
@@ -69,7 +71,8 @@ class Leasing:
             host = turn.book.host(ident)
             if host is None or host.lease is not None:
                 continue
-            lease = self._grant(turn, ident, host, tier, worker, duration, room)
+            most = room if most_tasks is None else min(room, most_tasks)
+            lease = self._grant(turn, ident, host, tier, worker, duration, most)
             if lease is not None:
                 granted.append(lease)
                 room -= len(lease.tasks)
