@@ -14,7 +14,15 @@ from typing import Any, TypeVar
 import msgspec
 
 from skitter.clock import Clock
-from skitter.frontier.base import Explanation, HostStanding, HostView, Settlement, Stats
+from skitter.frontier.base import (
+    Explanation,
+    HostExplanation,
+    HostStanding,
+    HostView,
+    LeaseView,
+    Settlement,
+    Stats,
+)
 from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.near_index import MOST_ALIKE, rows_of
@@ -194,6 +202,12 @@ class Driver:
 
     def host(self, host: str) -> HostView:
         return next(view for view in self.ask(self.frontier.hosts(limit=10_000)) if view.host == host)
+
+    def explain_host(self, host: str, *, fetches: int) -> HostExplanation | None:
+        return self.ask(self.frontier.explain_host(Host(host), fetches=fetches))
+
+    def leases(self) -> list[LeaseView]:
+        return self.ask(self.frontier.leases(limit=100))
 
     # moves that tests share
 

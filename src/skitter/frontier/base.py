@@ -204,6 +204,37 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     smallest_gap: float | None
 
 
+class HostFetch(FetchView, frozen=True, kw_only=True):
+    """A request to a host; `url` is empty when its URL is not known any more."""
+
+    url: str
+
+
+class HostExplanation(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of a host: the view, who has it leased, its robots.txt (the beginning of a long one) and
+    its latest requests, newest first."""
+
+    view: HostView
+    worker: str
+    lease_until: float | None
+    last_failure: str
+    robots_status: int
+    robots_at: float
+    robots_until: float
+    robots_text: str
+    robots_size: int
+    fetches: tuple[HostFetch, ...]
+
+
+class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
+    """`tasks` counts what of it is still out."""
+
+    host: str
+    worker: str
+    deadline: float
+    tasks: int
+
+
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     kind: str
@@ -327,6 +358,14 @@ class Frontier(Protocol):
         self, *, limit: int, standing: HostStanding | None = None, matching: str = ""
     ) -> list[HostView]:
         """The busiest first; `matching` is a part of their names."""
+        ...
+
+    async def explain_host(self, host: Host, *, fetches: int) -> HostExplanation | None:
+        """All that is known of a host, with so many of its latest requests; None when it is not known."""
+        ...
+
+    async def leases(self, *, limit: int) -> list[LeaseView]:
+        """Leases that are out now."""
         ...
 
     async def dead_letters(self, *, limit: int, host: Host | None = None) -> list[DeadLetter]: ...

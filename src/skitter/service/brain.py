@@ -45,20 +45,19 @@ class Brain:
     telemetry: Telemetry
     clock: Clock
     control: Control = field(default_factory=Control)
+    watch: Watch = field(default_factory=Watch)
+    measure: Callable[[], None] = lambda: None
+    """Brings the gauges of `telemetry` up to date; called before they are told, once a second at most."""
     seal: Seal = field(default_factory=Seal)
     keys: Keys = field(init=False)
     links: LinkReader = field(init=False)
     desk: Desk | None = None
     """None where nothing is archived: then the frontier is told directly."""
-    watch: Watch = field(default_factory=Watch)
-    measure: Callable[[], None] = lambda: None
-    """Brings the gauges of `telemetry` up to date; called before they are told, once a second at most."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "keys", Keys(self.settings.keys))
+        object.__setattr__(self, "links", LinkReader(self.keys))
         self.frontier.attend(self.watch)
-        keys = Keys(self.settings.keys)
-        object.__setattr__(self, "keys", keys)
-        object.__setattr__(self, "links", LinkReader(keys))
 
     @property
     def is_open(self) -> bool:

@@ -25,6 +25,7 @@ class Trouble(Enum):
     UNKNOWN_TASK = ("unknown-task", 404, "This crawl never gave out such a task")
     UNKNOWN_URL = ("unknown-url", 404, "This crawl does not know such a URL")
     UNKNOWN_HOST = ("unknown-host", 404, "This crawl does not know such a host")
+    UNKNOWN_TRAP = ("unknown-trap", 404, "This crawl gave no such verdict")
     NOT_ARCHIVED = ("not-archived", 404, "The archive holds no such copy")
     NO_SUCH_METHOD = ("no-such-method", 405, "This cannot be done here")
     CONTRADICTORY = ("contradictory", 409, "The report does not fit its task")

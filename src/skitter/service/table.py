@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from skitter.service.api import crawl, hosts, letters, monitoring, results, seeds, tasks, urls
+from skitter.service import dashboard
+from skitter.service.api import (
+    crawl,
+    hosts,
+    letters,
+    monitoring,
+    operators,
+    results,
+    seeds,
+    tasks,
+    traps,
+    urls,
+)
 from skitter.service.routes import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -14,4 +26,7 @@ ROUTES: tuple[Route, ...] = (
     *hosts.ROUTES,
     *letters.ROUTES,
     *monitoring.ROUTES,
+    *traps.ROUTES,
+    *operators.ROUTES,
+    *dashboard.ROUTES,
 )

@@ -21,8 +21,10 @@ from skitter.frontier.base import (
     DeadLetter,
     Explanation,
     Horizon,
+    HostExplanation,
     HostStanding,
     HostView,
+    LeaseView,
     Settled,
     Settlement,
     Stats,
@@ -33,6 +35,7 @@ from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.addresses import Addresses, cancel_appointment
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.dossier import live_leases
 from skitter.frontier.rocks.health import Health
 from skitter.frontier.rocks.holding import let_go
 from skitter.frontier.rocks.judging import judge
@@ -343,6 +346,12 @@ class RocksFrontier:
             chosen, start = self._views.some_hosts(chosen, start, limit, standing, matching)
             await asyncio.sleep(0)
         return [self._views.host_view(row) for row in chosen]
+
+    async def explain_host(self, host: Host, *, fetches: int) -> HostExplanation | None:
+        return self._views.explain_host(host, fetches)
+
+    async def leases(self, *, limit: int) -> list[LeaseView]:
+        return live_leases(self._book, limit)
 
     async def dead_letters(self, *, limit: int, host: Host | None = None) -> list[DeadLetter]:
         return self._views.dead_letters(limit, host)

@@ -11,6 +11,7 @@ from skitter.frontier.base import (
     Explanation,
     FetchView,
     Horizon,
+    HostExplanation,
     HostStanding,
     HostView,
     PolitenessLedger,
@@ -19,6 +20,7 @@ from skitter.frontier.base import (
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.aliases import stands_for
 from skitter.frontier.rocks.book import Book
+from skitter.frontier.rocks.dossier import dossier, fetch_fields
 from skitter.frontier.rocks.near import resembling
 from skitter.frontier.rocks.rows import (
     ABANDON,
@@ -27,7 +29,6 @@ from skitter.frontier.rocks.rows import (
     HostRow,
     Tally,
     UrlRow,
-    decode_fetch,
     decode_host,
     seconds,
 )
@@ -164,6 +165,11 @@ class Views:
             policy=row.policy,
             smallest_gap=row.tightest.seconds if row.tightest else None,
         )
+
+    def explain_host(self, host: Host, fetches: int) -> HostExplanation | None:
+        ident = host_id(host)
+        row = self._book.host(ident)
+        return None if row is None else dossier(self._book, ident, row, self.host_view(row), fetches)
 
     def _delay_why(self, row: HostRow) -> str:
         slowed = f", times {row.penalty:g} because it throttled us" if row.penalty > 1 else ""
@@ -318,17 +324,7 @@ class Views:
 
     def _fetches(self, key: bytes) -> Iterator[FetchView]:
         for entry, raw in self._book.store.scan("ledger", key, key + _END):
-            row = decode_fetch(raw)
-            yield FetchView(
-                at=seconds(entry[16:]),
-                seconds=row.seconds,
-                result=row.result,
-                status=row.status,
-                size=row.size,
-                address=row.address,
-                record=f"{row.record[0]} at {row.record[1]}, {row.record[2]} bytes" if row.record else "",
-                detail=row.detail,
-            )
+            yield FetchView(**fetch_fields(entry, raw))
 
 
 def _busyness(row: HostRow) -> tuple[int, int, int]:
