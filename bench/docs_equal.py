@@ -28,6 +28,7 @@ from bench._report import last_line, progress, table, ticking
 from bench.traps import switch
 
 SHOWN = 20
+NOT_FOUND = 404
 SETTINGS = """\
 [politeness]
 delay = 0
@@ -87,12 +88,17 @@ def parallel(sites: Sequence[Documentation]) -> str:
 
 
 def differences(defended: Pass, undefended: Pass) -> list[str]:
-    """Every URL that only one of them fetched, or that was answered differently."""
+    """Every URL that only one of them fetched, or that was answered differently; without what was probed."""
     lost, more = undefended.fetched - defended.fetched, defended.fetched - undefended.fetched
     return [
         *(f"lost with the defences: {url} {status}" for url, status in sorted(lost)),
-        *(f"fetched with them only: {url} {status}" for url, status in sorted(more)),
+        *(f"fetched with them only: {url} {status}" for url, status in sorted(more) if status != NOT_FOUND),
     ]
+
+
+def probes(defended: Pass, undefended: Pass) -> list[str]:
+    """The defences may ask a host for a page that it cannot have, to see what it answers then."""
+    return sorted(url for url, status in defended.fetched - undefended.fetched if status == NOT_FOUND)
 
 
 def compare(nginx: str, sites: Sequence[Documentation], folder: Path) -> int:
@@ -120,12 +126,15 @@ def report(sites: Sequence[Documentation], defended: Pass, undefended: Pass) -> 
         if done.usage.code
     ]
     print(*(different[:SHOWN] or ["the same URLs"]), sep="\n")
+    asked = probes(defended, undefended)
+    print(*(f"probed, and not there: {url}" for url in asked[:SHOWN]), sep="\n", end="\n" if asked else "")
     last_line(
         {
             "bench": "docs_equal",
             "with": len(defended.fetched),
             "without": len(undefended.fetched),
             "differences": len(different),
+            "probes": len(asked),
             "cpu_us_per_url": {
                 words: round(done.usage.cpu / max(1, len(done.fetched)) * 1e6)
                 for words, done in (("with", defended), ("without", undefended))

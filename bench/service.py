@@ -141,7 +141,7 @@ def served(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     environ = {"SKITTER_IDENTITY_CONTACT": "bench@example.org"}
     with output.open("wb") as stream, start([*command, "--config", str(config)], stream, environ) as child:
         try:
-            while not (found := re.search(r" at (http://[\d.:]+);", output.read_text())):
+            while not (found := re.search(r'"serving": "([^"]+)"', output.read_text())):
                 if child.poll() is not None:
                     raise SystemExit(output.read_text())
                 time.sleep(0.05)

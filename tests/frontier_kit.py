@@ -14,7 +14,15 @@ from typing import Any, TypeVar
 import msgspec
 
 from skitter.clock import Clock
-from skitter.frontier.base import Explanation, HostStanding, HostView, Settlement, Stats
+from skitter.frontier.base import (
+    Explanation,
+    HostExplanation,
+    HostStanding,
+    HostView,
+    LeaseView,
+    Settlement,
+    Stats,
+)
 from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.near_index import MOST_ALIKE, rows_of
@@ -34,6 +42,7 @@ from skitter.frontier.rocks.rows import (
     lane_of,
     micros,
 )
+from skitter.frontier.rocks.subjects import REFUSED, evidence, refused_by, trap_row
 from skitter.model import (
     Discovered,
     Failed,
@@ -44,6 +53,7 @@ from skitter.model import (
     HostPolicy,
     Outcome,
     Redirected,
+    Refusal,
     Result,
     RobotsRead,
     SegmentMark,
@@ -193,6 +203,12 @@ class Driver:
     def host(self, host: str) -> HostView:
         return next(view for view in self.ask(self.frontier.hosts(limit=10_000)) if view.host == host)
 
+    def explain_host(self, host: str, *, fetches: int) -> HostExplanation | None:
+        return self.ask(self.frontier.explain_host(Host(host), fetches=fetches))
+
+    def leases(self) -> list[LeaseView]:
+        return self.ask(self.frontier.leases(limit=100))
+
     # moves that tests share
 
     def lease_one(self, **asked: Any) -> HostLease:
@@ -300,6 +316,7 @@ def audit(frontier: RocksFrontier) -> None:
     _check_abandoned(tables)
     _check_fingerprints(tables, frontier._book)
     _check_held(tables)
+    _check_traps(frontier, tables)
     _check_memory(frontier, tables)
 
 
@@ -461,6 +478,36 @@ def _check_fingerprints(tables: _Tables, book: Book) -> None:
     asked = list(originals)
     for one, suspects in zip(asked, book.near.suspects(asked), strict=True):
         assert set(rows_of(one)) <= set(suspects)
+
+
+def _check_traps(frontier: RocksFrontier, tables: _Tables) -> None:
+    """What a verdict refused is listed under it and counted by its subject; hosts know the verdicts on them."""
+    refused = {
+        key: row.trap
+        for key, row in tables.urls.items()
+        if row.state == UrlState.REFUSED and row.reason == Refusal.TRAP
+    }
+    assert all(refused.values())
+    listed = {refused_by(number) + key for key, number in refused.items()}
+    assert {place for place in tables.raw["traps"] if place[:1] == REFUSED} == listed
+    in_force: Counter[str] = Counter()
+    domains = 0
+    for number in range(1, tables.tally.traps + 1):
+        row = trap_row(frontier._book, number)
+        assert row is not None
+        seen = evidence(frontier._book, row.subject)
+        assert seen is not None
+        assert (seen.trap == number) == (not row.ended)
+        if row.ended:
+            continue
+        assert seen.refused == sum(by == number for by in refused.values()), row.name
+        domains += row.level == "domain"
+        in_force[row.host] += row.level != "domain"
+    assert domains == tables.tally.domains
+    assert +in_force == {row.host: row.traps for row in tables.hosts.values() if row.traps}
+    for subject, raw in tables.raw["skeletons"].items():
+        cached = frontier._book.evidence.get(subject)
+        assert cached is None or encode(cached) == raw
 
 
 def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:

@@ -45,6 +45,25 @@ class Answer(NamedTuple):
         return str(told["type"]).removeprefix("urn:skitter:problem:")
 
 
+def asked(where: str, method: str, path: str, body: Any = None, *, token: str = "", **headers: str) -> Answer:
+    """`body` is a dict for JSON, bytes, or parts of unannounced length; keyword names become header names."""
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    if isinstance(body, dict):
+        body = json.dumps(body).encode()
+    if body is not None:
+        sent.setdefault("content-type", "application/json")
+    if token:
+        sent["authorization"] = f"Bearer {token}"
+    connection = http.client.HTTPConnection(urlsplit(where).netloc, timeout=30)
+    try:
+        connection.request(method, path, body, sent)
+        answer = connection.getresponse()
+        names = {name.lower(): value for name, value in answer.getheaders()}
+        return Answer(answer.status, names, answer.read())
+    finally:
+        connection.close()
+
+
 class Service:
     """A running service. `do` runs a coroutine in its loop: the brain belongs to that thread."""
 
@@ -57,22 +76,7 @@ class Service:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
 
     def call(self, method: str, path: str, body: Any = None, *, token: str = "", **headers: str) -> Answer:
-        """JSON unless `body` is bytes. Keyword names become header names: `content_type`."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        if body is not None and not isinstance(body, bytes):
-            body = json.dumps(body).encode()
-        if body is not None:
-            sent.setdefault("content-type", "application/json")
-        if token:
-            sent["authorization"] = f"Bearer {token}"
-        connection = http.client.HTTPConnection(urlsplit(self.where).netloc, timeout=30)
-        try:
-            connection.request(method, path, body, sent)
-            answer = connection.getresponse()
-            names = {name.lower(): value for name, value in answer.getheaders()}
-            return Answer(answer.status, names, answer.read())
-        finally:
-            connection.close()
+        return asked(self.where, method, path, body, token=token, **headers)
 
     def get(self, path: str, **headers: str) -> Answer:
         return self.call("GET", path, **headers)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from skitter import __version__
 from skitter.console.output import write
 from skitter.console.reading import add_reading
+from skitter.console.serving import add_serve
 from skitter.console.working import add_working
 from skitter.errors import SkitterError, UsageError
 
@@ -115,11 +116,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"skitter {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_crawl(commands)
+    add_serve(commands, _command)
     _add_stats(commands)
     _add_explain(commands)
     _add_hosts(commands)
     _add_dead(commands)
     _add_refresh(commands)
+    _add_traps(commands)
     _add_policy(commands)
     add_reading(commands, _command)
     add_working(commands, _command)
@@ -207,6 +210,17 @@ def _add_refresh(commands: Any) -> None:
     _add_folder(command)
     command.add_argument("urls", nargs="*", metavar="URL", help="only these")
     command.add_argument("--host", metavar="HOST", help="only of this host")
+
+
+def _add_traps(commands: Any) -> None:
+    command = _command(commands, "traps", "list kinds of pages that bring nothing new, or undo one", _traps)
+    _add_folder(command)
+    command.add_argument(
+        "--undo", type=_at_least_one, metavar="ID", help="let this one's URLs in, now and from now on"
+    )
+    command.add_argument(
+        "--limit", type=_at_least_one, default=100, metavar="N", help="list at most N (default 100)"
+    )
 
 
 def _add_policy(commands: Any) -> None:
@@ -364,6 +378,15 @@ def _refresh(arguments: argparse.Namespace) -> int:
     folder, settings = _existing(arguments)
     asked = {"host": arguments.host, "urls": arguments.urls}
     return _say(_run(inspect.refresh(folder, settings, **asked, as_json=arguments.json)))
+
+
+def _traps(arguments: argparse.Namespace) -> int:
+    from skitter.console import traps
+
+    folder, settings = _existing(arguments)
+    if arguments.undo is not None:
+        return _say(_run(traps.undo(folder, settings, arguments.undo, as_json=arguments.json)))
+    return _say(_run(traps.traps(folder, settings, limit=arguments.limit, as_json=arguments.json)))
 
 
 def _policy(arguments: argparse.Namespace) -> int:

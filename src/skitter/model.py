@@ -51,6 +51,7 @@ class Via(StrEnum):
     REDIRECT = "redirect"
     REQUISITE = "requisite"
     CANONICAL = "canonical"
+    PROBE = "probe"
 
 
 class Refusal(StrEnum):
@@ -66,6 +67,7 @@ class Refusal(StrEnum):
     BLOCKED = "blocked"
     BLOCKLIST = "blocklist"
     TYPE = "type"
+    TRAP = "trap"
 
 
 class FailureKind(StrEnum):

@@ -35,8 +35,8 @@ from skitter.model import HostPolicy
 from skitter.seeds import hosts_named
 from skitter.service.access import Access
 from skitter.service.brain import Brain
-from skitter.service.history import recording
 from skitter.service.serve import serving
+from skitter.service.tickets import seal_of
 from skitter.settings import Settings
 from skitter.telemetry import Event, Metric, Telemetry
 from skitter.urls.keys import Keys
@@ -184,13 +184,13 @@ async def serving_office(
         folder=folder,
         telemetry=office.telemetry,
         clock=office.clock,
+        seal=seal_of(folder.path),
+        desk=office.desk,
         crew=crew,
         measure=lambda: office.telemetry.gauge(Metric.IN_FLIGHT, crew.in_flight),
     )
-    async with contextlib.AsyncExitStack() as closing:
-        if not leashed:
-            await closing.enter_async_context(recording(brain))
-        yield await closing.enter_async_context(serving(brain, listen, tokens)), crew
+    async with serving(brain, listen, tokens) as where:
+        yield where, crew
 
 
 async def probe_objects(settings: Settings) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skitter.model import FailureKind, Fetched, HostPolicy
-from skitter.settings import CrawlSettings, FrontierSettings, Settings
+from skitter.settings import CrawlSettings, FrontierSettings, Settings, TrapSettings
 from tests.contract.conftest import Start
 from tests.frontier_kit import NO_RULES, OK, Driver, discovered, failed, seed
 
@@ -74,7 +74,8 @@ def test_a_stale_token_can_neither_renew_nor_release(driver: Driver) -> None:
     assert driver.renew(new) is not None
 
 
-def test_a_lease_holds_what_a_polite_worker_finishes_well_before_its_deadline(driver: Driver) -> None:
+def test_a_lease_holds_what_a_polite_worker_finishes_well_before_its_deadline(start: Start) -> None:
+    driver = start(Settings(traps=TrapSettings(enabled=False)))
     driver.open_host(A + "/")
     driver.admit(*(discovered(f"{A}/{i}") for i in range(200)))
     sizes = []
@@ -85,6 +86,18 @@ def test_a_lease_holds_what_a_polite_worker_finishes_well_before_its_deadline(dr
         sizes.append(len(lease.tasks))
         driver.release(lease)
     assert sizes == [5, 1, 1, 20, 64, 2]
+
+
+def test_a_host_is_asked_for_a_few_pages_until_it_has_shown_what_they_are_worth(driver: Driver) -> None:
+    driver.open_host(A + "/")
+    driver.set_policy(A, HostPolicy(delay=0.0))
+    driver.admit(*(discovered(f"{A}/{i}") for i in range(200)))
+    sizes = []
+    for _ in range(4):
+        lease = driver.lease_one()
+        sizes.append(len(lease.tasks))
+        driver.answer(lease, OK)
+    assert sizes == [8, 16, 48, 64]
 
 
 def test_a_parallel_lease_fits_its_duration_as_well(driver: Driver) -> None:
@@ -174,3 +187,12 @@ def test_bounded_caches_change_nothing(start: Start, cached_hosts: int, recent_k
     driver.promote()
     assert driver.stats().urls["completed"] == 8 * 5
     assert len(driver.frontier._book._hosts) <= cached_hosts
+
+
+def test_a_worker_may_ask_for_fewer_tasks_of_a_host(driver: Driver) -> None:
+    driver.open_host(*(f"http://a.test/{number}" for number in range(5)))
+    (lease,) = driver.run(driver.frontier.lease("w", 10, 60.0, most_tasks=2))
+    assert len(lease.tasks) == 2
+    driver.answer(lease, OK)
+    driver.clock.advance(1)
+    assert len(driver.lease_one().tasks) == 3

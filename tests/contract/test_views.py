@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skitter.frontier.base import Horizon, HostStanding
-from skitter.model import FailureKind, Fetched, HostPolicy, RecordAt, Result
+from skitter.model import FailureKind, Fetched, Host, HostPolicy, RecordAt, Result
 from skitter.settings import CrawlSettings, Settings
 from tests.contract.conftest import Start
 from tests.frontier_kit import NO_RULES, OK, Driver, discovered, failed, redirected, robots, seed
@@ -208,3 +208,38 @@ def test_hosts_can_be_listed_by_where_they_stand(driver: Driver, standing: HostS
     views = driver.ask(driver.frontier.hosts(limit=9, standing=standing))
     assert [view.host for view in views] == [names[standing]]
     assert driver.stats().hosts[standing] == 1
+
+
+# -- one host, one key
+
+
+def test_a_url_is_found_by_its_key(driver: Driver) -> None:
+    driver.admit(seed(A + "/"))
+    assert driver.ask(driver.frontier.url_of(seed(A + "/").key)) == A + "/"
+    assert driver.ask(driver.frontier.url_of(seed(B + "/").key)) is None
+
+
+def test_one_host_is_seen_as_the_list_of_hosts_shows_it(driver: Driver) -> None:
+    driver.open_host(A + "/", B + "/")
+    listed = driver.ask(driver.frontier.hosts(limit=10))
+    assert [driver.ask(driver.frontier.host(Host(view.host))) for view in listed] == listed
+    assert driver.ask(driver.frontier.host(Host("http://c.test"))) is None
+
+
+def test_the_robots_txt_in_force_can_be_read(driver: Driver) -> None:
+    rules = robots("Disallow: /private/")
+    driver.open_host(A + "/", body=rules)
+    driver.admit(seed(B + "/"))
+    assert driver.ask(driver.frontier.robots_of(Host(A))) == rules.body
+    assert driver.ask(driver.frontier.robots_of(Host(B))) is None
+
+
+def test_hosts_are_found_by_a_part_of_their_names_however_many_there_are(driver: Driver) -> None:
+    driver.audited = False
+    driver.admit(*(seed(f"http://h{number}.test/") for number in range(1_200)))
+    driver.admit(seed("http://h7.test/second"))
+    found = driver.ask(driver.frontier.hosts(limit=3, matching="h7"))
+    assert found[0].host == "http://h7.test", "the busiest first"
+    assert len(found) == 3
+    assert all("h7" in view.host for view in found)
+    assert len(driver.ask(driver.frontier.hosts(limit=5_000))) == 1_200

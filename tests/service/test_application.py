@@ -61,6 +61,10 @@ def test_an_unknown_path_is_a_problem(unguarded: Service) -> None:
     assert unguarded.get("/v1/nothing").problem == "no-such-path"
 
 
+def test_no_path_leads_to_another(unguarded: Service) -> None:
+    assert unguarded.get("/v1/stats/").problem == "no-such-path"
+
+
 def test_a_wrong_method_names_the_right_ones(unguarded: Service) -> None:
     answer = unguarded.post("/v1/stats")
     assert (answer.problem, answer.headers["allow"]) == ("no-such-method", "GET")

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from bench._crawls import Usage
 from bench.docs_equal import Pass as DocsPass
-from bench.docs_equal import differences
+from bench.docs_equal import differences, probes
 from bench.traps import settings
 
 from skitter.errors import UsageError
@@ -127,3 +127,11 @@ def test_documentation_lost_to_the_defences_is_named() -> None:
     assert differences(some, more) == ["lost with the defences: http://a.test/b 200"]
     assert differences(more, some) == ["fetched with them only: http://a.test/b 200"]
     assert differences(more, more) == []
+
+
+def test_a_probe_of_the_defences_is_no_difference_and_a_page_that_turns_404_is() -> None:
+    usage = Usage(0, 1.0, 1.0, 0.0, 0)
+    page, probe = ("http://a.test/", 200), ("http://a.test/no-such-page", 404)
+    assert differences(DocsPass({page, probe}, usage), DocsPass({page}, usage)) == []
+    assert probes(DocsPass({page, probe}, usage), DocsPass({page}, usage)) == [probe[0]]
+    assert differences(DocsPass({("http://a.test/", 404)}, usage), DocsPass({page}, usage)) != []

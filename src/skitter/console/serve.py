@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 
 from skitter import __version__
 from skitter.console.crawl import GC_THRESHOLDS, admit_seeds, check, with_whole_paths
-from skitter.console.display import Display
+from skitter.console.display import PlainDisplay
 from skitter.console.uploading import uploading
 from skitter.folder import CrawlFolder
 from skitter.model import Discovered
 from skitter.seeds import require_contact
 from skitter.service.access import Access
+from skitter.service.serve import check_listen
 from skitter.settings.load import Loaded, dump_toml
 from skitter.telemetry import Ended, Event
 from skitter.wiring import Office, open_office, probe_objects, serving_office
@@ -30,10 +32,13 @@ async def run_serve(
     folder: CrawlFolder,
     loaded: Loaded,
     seeds: Sequence[Discovered],
-    display: Display,
     listen: str,
     tokens: Access,
-) -> None:
+    say: Callable[[str], None],
+) -> int:
+    """Until SIGINT or SIGTERM. `say` is told where the service is once it answers."""
+    check_listen(listen, tokens)
+    display = PlainDisplay(sys.stderr)
     settings = with_whole_paths(loaded.settings)
     check(settings)
     require_contact(settings, seeds)
@@ -47,14 +52,13 @@ async def run_serve(
             await admit_seeds(office, seeds, display)
             async with uploading(office, display) as rest:
                 async with serving_office(office, folder, settings, listen, tokens) as (where, _):
-                    display.note(
-                        f"serving {folder.path} at {where}; skitter worker --join {where} works for it"
-                    )
+                    say(where)
                     await _until_told(office)
                 await rest(Ended.INTERRUPTED)
             office.log.write(Event.CRAWL_ENDED, how=Ended.INTERRUPTED)
     finally:
         folder.unlock()
+    return 0
 
 
 async def _until_told(office: Office) -> None:

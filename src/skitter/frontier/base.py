@@ -40,6 +40,7 @@ from skitter.model import (
     Outcome,
     SegmentMark,
     Token,
+    UrlKey,
     UrlState,
     Verdict,
 )
@@ -208,6 +209,37 @@ class HostView(msgspec.Struct, frozen=True, kw_only=True):
     smallest_gap: float | None
 
 
+class HostFetch(FetchView, frozen=True, kw_only=True):
+    """A request to a host; `url` is empty when its URL is not known any more."""
+
+    url: str
+
+
+class HostExplanation(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of a host: the view, who has it leased, its robots.txt (the beginning of a long one) and
+    its latest requests, newest first."""
+
+    view: HostView
+    worker: str
+    lease_until: float | None
+    last_failure: str
+    robots_status: int
+    robots_at: float
+    robots_until: float
+    robots_text: str
+    robots_size: int
+    fetches: tuple[HostFetch, ...]
+
+
+class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
+    """`tasks` counts what of it is still out."""
+
+    host: str
+    worker: str
+    deadline: float
+    tasks: int
+
+
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     kind: str
@@ -215,6 +247,29 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     attempts: int
     at: float
+
+
+class TrapView(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict on a kind of page: `skeleton` names it, `why` gives the figures it fell with. `members` are the
+    URLs of it that were fetched since its host first repeated itself, and those refused; `refused` go back when
+    it is undone, and `ended` says that it was, or that pages contradicted it."""
+
+    id: int
+    kind: str
+    level: str
+    host: str
+    skeleton: str
+    members: int
+    fetched: int
+    novel: int
+    refused: int
+    bytes: int
+    deepest: int
+    at: float
+    why: str
+    examples: tuple[str, ...]
+    ended: str = ""
+    released: int = 0
 
 
 class Witness(Protocol):
@@ -241,8 +296,11 @@ class Frontier(Protocol):
         """One verdict per URL, in order. A seed brings its host, domain and folder into scope."""
         ...
 
-    async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
-        """Up to `capacity` hosts that are ready now, each for `duration` seconds."""
+    async def lease(
+        self, worker: str, capacity: int, duration: float, *, most_tasks: int | None = None
+    ) -> list[HostLease]:
+        """Up to `capacity` hosts that are ready now, each for `duration` seconds, with `most_tasks` tasks each at
+        most (None: as many as fit)."""
         ...
 
     async def judge(self, outcomes: Sequence[Outcome]) -> list[Settled]:
@@ -291,7 +349,29 @@ class Frontier(Protocol):
 
     async def explain(self, url: str) -> Explanation: ...
 
-    async def hosts(self, *, limit: int, standing: HostStanding | None = None) -> list[HostView]: ...
+    async def url_of(self, key: UrlKey) -> str | None:
+        """The URL that a key stands for, if it is known."""
+        ...
+
+    async def host(self, host: Host) -> HostView | None: ...
+
+    async def robots_of(self, host: Host) -> bytes | None:
+        """The robots.txt whose rules are obeyed on a host; None when there is none."""
+        ...
+
+    async def hosts(
+        self, *, limit: int, standing: HostStanding | None = None, matching: str = ""
+    ) -> list[HostView]:
+        """The busiest first; `matching` is a part of their names."""
+        ...
+
+    async def explain_host(self, host: Host, *, fetches: int) -> HostExplanation | None:
+        """All that is known of a host, with so many of its latest requests; None when it is not known."""
+        ...
+
+    async def leases(self, *, limit: int) -> list[LeaseView]:
+        """Leases that are out now."""
+        ...
 
     async def dead_letters(self, *, limit: int, host: Host | None = None) -> list[DeadLetter]: ...
 
@@ -306,6 +386,15 @@ class Frontier(Protocol):
         ...
 
     async def set_policy(self, host: Host, policy: HostPolicy) -> None: ...
+
+    async def traps(self, *, limit: int) -> list[TrapView]:
+        """Verdicts on kinds of pages that bring nothing new, the latest first."""
+        ...
+
+    async def undo_trap(self, number: int) -> int:
+        """Revoke a verdict: what it refused goes back to its queue, once, and what it was about is exempt from
+        now on. How many went back; 0 when there is no such verdict in force."""
+        ...
 
     async def sync(self) -> None:
         """Everything settled so far survives a power loss once this returns."""

@@ -6,6 +6,7 @@ read. Every refusal is a problem; a bug answers 500 without details and goes on 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
@@ -13,21 +14,24 @@ from urllib.parse import unquote
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route as Path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from skitter.errors import SkitterError
+from skitter.errors import SkitterError, UsageError
 from skitter.service.access import Access, Role, is_loopback
 from skitter.service.brain import Brain
 from skitter.service.openapi import document
 from skitter.service.problem import MEDIA, Problem, Trouble
+from skitter.service.replays import Replays
 from skitter.service.routes import JSON, MSGPACK, Call, Route
 from skitter.service.table import ROUTES
 
+_log = logging.getLogger(__name__)
 _DECODERS: Mapping[str, Any] = {JSON: msgspec.json.Decoder, MSGPACK: msgspec.msgpack.Decoder}
 _ENCODERS: Mapping[str, Any] = {JSON: msgspec.json.encode, MSGPACK: msgspec.msgpack.encode}
+_PATIENCE = 4
 # What a page of ours may load: nothing from elsewhere. nosniff: an archived text stays text in any browser.
 _HEADERS = {
     "content-security-policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
@@ -39,17 +43,20 @@ _HEADERS = {
 
 def application(brain: Brain, access: Access, routes: Sequence[Route] = ROUTES) -> ASGIApp:
     by_path: dict[str, dict[str, _Endpoint]] = {}
+    replays = Replays()
     for route in (*routes, _description(routes)):
-        by_path.setdefault(route.path, {})[route.method] = _Endpoint(brain, access, route)
+        by_path.setdefault(route.path, {})[route.method] = _Endpoint(brain, access, replays, route)
     app = Starlette(
         routes=[Path(path, _Methods(methods)) for path, methods in by_path.items()],
         exception_handlers={
             Problem: _told,
             HTTPException: _unmatched,
+            ClientDisconnect: _left,
             SkitterError: _our_fault,
             Exception: _bug,
         },
     )
+    app.router.redirect_slashes = False
     return _Undecoded(app)
 
 
@@ -96,8 +103,9 @@ class _Methods:
 
 
 class _Endpoint:
-    def __init__(self, brain: Brain, access: Access, route: Route) -> None:
+    def __init__(self, brain: Brain, access: Access, replays: Replays, route: Route) -> None:
         self._brain = brain
+        self._replays = replays
         self._access = access
         self._route = route
         decoder = _DECODERS.get(route.body_media)
@@ -109,9 +117,18 @@ class _Endpoint:
         role = self._authorise(request)
         path = {name: unquote(value) for name, value in request.path_params.items()}
         query = _query(request, route.query) if route.query is not None else None
-        body = await self._body(request) if route.body is not None else None
-        answer = await route.call(self._brain, Call(body, query, path, role, request))
-        return _response(route, answer)
+        raw = await self._raw(request) if route.body is not None else b""
+
+        async def act() -> Response:
+            body = self._decoded(raw) if route.body is not None else None
+            answer = await route.call(self._brain, Call(body, query, path, role, request))
+            return _response(route, answer)
+
+        key = request.headers.get("idempotency-key") if route.keyed else None
+        if key is None:
+            return await act()
+        whose = f"{request.headers.get('authorization', '')}\0{request.url.path}"
+        return await self._replays.once(whose, key, raw, act)
 
     def _authorise(self, request: Request) -> Role:
         needed = self._route.role
@@ -130,40 +147,66 @@ class _Endpoint:
             )
         return role
 
-    async def _body(self, request: Request) -> Any:
+    async def _raw(self, request: Request) -> bytes:
         route = self._route
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media != route.body_media:
             raise Problem(Trouble.WRONG_MEDIA, f"send it with Content-Type: {route.body_media}")
-        raw = await _read(request, route.largest_body)
+        return await _read(request, route.largest_body)
+
+    def _decoded(self, raw: bytes) -> Any:
         if self._decode is None:
             return raw
         try:
             return self._decode(raw)
         except msgspec.ValidationError as error:
-            raise Problem(Trouble.INVALID, str(error)) from error
+            return self._decoded_again(raw, error)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Problem(Trouble.MALFORMED, f"this is not {route.body_media}: {error}") from error
+            raise Problem(Trouble.MALFORMED, f"this is not {self._route.body_media}: {error}") from error
+
+    def _decoded_again(self, raw: bytes, error: msgspec.ValidationError) -> Any:
+        """JSON knows no integers: 200.0 is the number 200, and some clients write it so."""
+        if self._route.body_media != JSON:
+            raise Problem(Trouble.INVALID, str(error)) from error
+        try:
+            return msgspec.convert(_integral(msgspec.json.decode(raw)), self._route.body)
+        except msgspec.ValidationError as second:
+            raise Problem(Trouble.INVALID, str(second)) from second
+        except (msgspec.DecodeError, RecursionError):
+            # what was wrong at first is told: the rest was not even looked at then
+            raise Problem(Trouble.INVALID, str(error)) from error
+
+
+def _integral(value: Any) -> Any:
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case list():
+            return [_integral(one) for one in value]
+        case dict():
+            return {name: _integral(one) for name, one in value.items()}
+    return value
 
 
 async def _read(request: Request, largest: int) -> bytes:
-    """The body, or a refusal as soon as it is known to be too long, whatever Content-Length said."""
+    """The body, whatever Content-Length says. One that is somewhat too large is read to its end and forgotten: a
+    client that is still sending would see a broken connection instead of the refusal."""
+    parts, size = [], 0
     announced = request.headers.get("content-length", "")
-    parts, size = [], int(announced) if announced.isdecimal() else 0
-    if size <= largest:
-        size = 0
+    if not announced.isdecimal() or int(announced) <= _PATIENCE * largest:
         async for part in request.stream():
-            parts.append(part)
             size += len(part)
-            if size > largest:
+            if size <= largest:
+                parts.append(part)
+            elif size > _PATIENCE * largest:
                 break
-    if size > largest:
-        raise Problem(
-            Trouble.TOO_LARGE,
-            f"at most {largest:,} bytes are read: send several smaller ones",
-            {"connection": "close"},
-        )
-    return b"".join(parts)
+        if size <= largest:
+            return b"".join(parts)
+    raise Problem(
+        Trouble.TOO_LARGE,
+        f"at most {largest:,} bytes are read: send several smaller ones",
+        {"connection": "close"},
+    )
 
 
 def _query(request: Request, wanted: Any) -> Any:
@@ -221,7 +264,15 @@ async def _unmatched(request: Request, error: Exception) -> Response:
 
 
 async def _our_fault(request: Request, error: Exception) -> Response:
-    return _problem(Problem(Trouble.UNAVAILABLE, str(error)))
+    if isinstance(error, UsageError):
+        return _problem(Problem(Trouble.INVALID, str(error)))
+    _log.error("%s %s: %s", request.method, request.url.path, error)
+    return _problem(Problem(Trouble.UNAVAILABLE, "try again later; the server's log says why"))
+
+
+async def _left(request: Request, error: Exception) -> Response:
+    """Nobody is there to read it; a client that hangs up in the middle is no bug of ours."""
+    return Response(status_code=400)
 
 
 async def _bug(request: Request, error: Exception) -> Response:

@@ -6,16 +6,22 @@ brain outlives every request and is owned by whoever opened the crawl's folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from skitter.clock import Clock
+from skitter.desk.brain import Delivery, Standing
 from skitter.desk.crew import Crew
+from skitter.desk.desk import Desk
 from skitter.folder import CrawlFolder
-from skitter.frontier.base import Frontier
+from skitter.frontier.base import Frontier, Settlement
+from skitter.model import Outcome
+from skitter.service.tickets import Seal
 from skitter.service.watch import Watch
 from skitter.settings import Settings
 from skitter.telemetry import Telemetry
+from skitter.urls.keys import Keys
+from skitter.urls.links import LinkReader
 
 
 class Control:
@@ -45,6 +51,24 @@ class Brain:
     watch: Watch = field(default_factory=Watch)
     measure: Callable[[], None] = lambda: None
     """Brings the gauges of `telemetry` up to date; called before they are told, once a second at most."""
+    seal: Seal = field(default_factory=Seal)
+    keys: Keys = field(init=False)
+    links: LinkReader = field(init=False)
+    desk: Desk | None = None
+    """None where nothing is archived: then the frontier is told directly."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "keys", Keys(self.settings.keys))
+        object.__setattr__(self, "links", LinkReader(self.keys))
         self.frontier.attend(self.watch)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether work may be handed out now."""
+        return not self.control.is_paused and (self.desk is None or self.desk.standing is Standing.OPEN)
+
+    async def settle(self, outcomes: Sequence[Outcome]) -> list[Settlement]:
+        """What foreign workers report; their pages have no record in our archive."""
+        if self.desk is None:
+            return await self.frontier.settle(outcomes)
+        return await self.desk.settled([Delivery(outcome) for outcome in outcomes])

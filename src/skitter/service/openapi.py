@@ -15,12 +15,20 @@ import msgspec
 
 from skitter import __version__
 from skitter.service.problem import MEDIA, ProblemAnswer, Trouble
+from skitter.service.replays import KEY, LONGEST_KEY
 from skitter.service.routes import JSON, MSGPACK, Route
 from skitter.service.table import ROUTES
 
 FILE = Path(__file__).resolve().parents[3] / "docs" / "openapi.json"
 _REFERENCE = "#/components/schemas/{name}"
 _STRUCTURED = (JSON, MSGPACK)
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Any text, fresh for each call: one that is sent again with it is answered as before.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": KEY},
+}
 _ABOUT = (
     "Steer a skitter crawl, look into it, and work for it. Times are seconds since the epoch by the server's "
     "clock. Every error is a problem (RFC 9457) whose detail says what to do."
@@ -57,7 +65,11 @@ def _operation(route: Route, schema_of: dict[Any, Any], components: dict[str, An
         "operationId": route.call.__name__,
         "tags": [route.group],
         "summary": route.summary,
-        "parameters": [*_path_parameters(route), *_query_parameters(route, schema_of, components)],
+        "parameters": [
+            *_path_parameters(route),
+            *_query_parameters(route, schema_of, components),
+            *([_KEY] if route.keyed else ()),
+        ],
         "responses": _responses(route, schema_of),
     }
     if route.detail:
@@ -66,7 +78,7 @@ def _operation(route: Route, schema_of: dict[Any, Any], components: dict[str, An
         content = {route.body_media: {"schema": schema_of[route.body]}}
         operation["requestBody"] = {"required": True, "content": content}
     if route.role is not None:
-        operation["security"] = [{}, {"token": []}]
+        operation["security"] = [{"token": []}]
         operation["x-role"] = route.role.name.lower()
     return operation
 
@@ -118,6 +130,10 @@ def troubles_of(route: Route) -> tuple[Trouble, ...]:
         found += [Trouble.MALFORMED, Trouble.TOO_LARGE, Trouble.WRONG_MEDIA]
     if route.body is not None or route.query is not None:
         found.append(Trouble.INVALID)
+    if "{" in route.path:
+        found += [Trouble.NO_SUCH_PATH, Trouble.INVALID]
+    if route.keyed:
+        found.append(Trouble.KEY_REUSED)
     return tuple(dict.fromkeys(found))
 
 

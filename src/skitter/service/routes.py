@@ -60,5 +60,7 @@ class Route:
     body_media: str = JSON
     answer_media: str = JSON
     largest_body: int = LARGEST_BODY
+    keyed: bool = False
+    """A repeated `Idempotency-Key` is answered as the first time. For what a retry would do twice."""
     documented: bool = True
     """False keeps it out of the OpenAPI document: static pages."""

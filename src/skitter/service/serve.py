@@ -28,6 +28,8 @@ from skitter.service.table import ROUTES
 UNIX = "unix:"
 _BACKLOG = 512
 _LONGEST_FAREWELL = 5
+# A connection is a descriptor, and the fetcher needs them too; who comes later is answered 503.
+_MOST_CONNECTIONS = 1_000
 
 
 @asynccontextmanager
@@ -66,7 +68,8 @@ class _Server(uvicorn.Server):
 
 
 def _config(brain: Brain, tokens: Access, routes: Sequence[Route]) -> uvicorn.Config:
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    # Not warnings: that a client sent what is no HTTP is not worth a line each.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     return uvicorn.Config(
         application(brain, tokens, routes),
         http="httptools",
@@ -77,21 +80,30 @@ def _config(brain: Brain, tokens: Access, routes: Sequence[Route]) -> uvicorn.Co
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=75,
+        limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=_LONGEST_FAREWELL,
     )
 
 
-def _bind(listen: str, tokens: Access) -> tuple[socket.socket, str]:
+def check_listen(listen: str, tokens: Access) -> tuple[str, int] | None:
+    """Name and port, None for a unix socket; what may not be listened on is refused before anything is opened."""
     if listen.startswith(UNIX):
-        return _bind_unix(Path(listen.removeprefix(UNIX)).absolute())
+        return None
     name, colon, port = listen.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65_535:
         raise UsageError(f"{listen!r} is no place to listen at: write HOST:PORT or unix:PATH")
     require_safe(tokens, name)
-    name = name.strip("[]")
+    return name.strip("[]"), int(port)
+
+
+def _bind(listen: str, tokens: Access) -> tuple[socket.socket, str]:
+    place = check_listen(listen, tokens)
+    if place is None:
+        return _bind_unix(Path(listen.removeprefix(UNIX)).absolute())
+    name, port = place
     try:
         bound = socket.create_server(
-            (name, int(port)), family=socket.AF_INET6 if ":" in name else socket.AF_INET, backlog=_BACKLOG
+            (name, port), family=socket.AF_INET6 if ":" in name else socket.AF_INET, backlog=_BACKLOG
         )
     except OSError as error:
         raise UsageError(

@@ -267,6 +267,35 @@ class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     ] = 0
 
 
+class TrapSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Pages that go on for ever and tell nothing new: docs/traps.md."""
+
+    enabled: Annotated[
+        bool,
+        Doc(
+            description="Stop kinds of pages that bring nothing new, and learn parameters that change nothing."
+        ),
+    ] = True
+    probe: Annotated[
+        bool,
+        Doc(description="Ask a host whose pages look alike once for a page that cannot exist."),
+    ] = True
+    host_start: Annotated[
+        Count,
+        Doc(
+            description="Pages that a host may have before any of them was new; each new one earns eight more. "
+            "0 means no limit."
+        ),
+    ] = 100
+    domain_start: Annotated[
+        Count,
+        Doc(
+            description="Hosts that a registrable domain may have before the first page of any was new; each new "
+            "one earns eight more. 0 means no limit."
+        ),
+    ] = 50
+
+
 class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the archive looks like, and where it goes."""
 
@@ -333,5 +362,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     fetch: FetchSettings = FetchSettings()
     frontier: FrontierSettings = FrontierSettings()
     archive: ArchiveSettings = ArchiveSettings()
+    traps: TrapSettings = TrapSettings()
     log: LogSettings = LogSettings()
     hosts: dict[str, HostPolicy] = {}

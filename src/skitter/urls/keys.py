@@ -19,6 +19,7 @@ from skitter.urls.canonical import host_id, normalise
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+_ALONE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 # Servers put these into links themselves, and nobody names anything else so.
 _SESSION_NAMES = frozenset("phpsessid jsessionid cfid cftoken".split())
 _SESSION_PREFIXES = ("aspsessionid",)
@@ -91,10 +92,13 @@ class Keys:
     # -- the path
 
     def _path(self, path: str) -> str:
-        if "%" in path:
-            path = _ESCAPE.sub(_unescaped, path)
-        if self._settings.sessions and (";" in path or "(" in path):
-            path = _without_session(path)
+        before = ""
+        while path != before:
+            before = path
+            if "%" in path:
+                path = _plain(path)
+            if self._settings.sessions and (";" in path or "(" in path):
+                path = _without_session(path)
         return self._folded_tail(path) if self._tail else path
 
     def _folded_tail(self, path: str) -> str:
@@ -109,9 +113,8 @@ class Keys:
     # -- the query
 
     def _query(self, query: str) -> str:
-        if "%" in query:
-            query = _ESCAPE.sub(_unescaped, query)
-        kept = [part for part in query.split("&") if part and not self._is_dropped(part)]
+        parts = [_plain(part) for part in query.split("&")] if "%" in query else query.split("&")
+        kept = [part for part in parts if part and not self._is_dropped(part)]
         if self._settings.sort_query:
             kept.sort()
         return "?" + "&".join(kept) if kept else ""
@@ -143,6 +146,13 @@ def _is_session(name: str, value: str) -> bool:
     if name in _SESSION_NAMES or name.startswith(_SESSION_PREFIXES):
         return True
     return name in _MAYBE_SESSION_NAMES and _SESSION_VALUE.match(value) is not None
+
+
+def _plain(text: str) -> str:
+    """Where a % stands alone nothing is unescaped: of `%%36%31` would become another escape."""
+    if _ALONE.search(text):
+        return _ESCAPE.sub(lambda escape: escape[0].upper(), text)
+    return _ESCAPE.sub(_unescaped, text)
 
 
 def _unescaped(escape: re.Match[str]) -> str:

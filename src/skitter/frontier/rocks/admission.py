@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.rows import HostRow, UrlRow
+from skitter.frontier.rocks.trap_views import trap_words
+from skitter.frontier.rocks.traps import Stopped, Traps, is_let_through
+from skitter.frontier.rocks.verdicts import pardon, refuse
 from skitter.model import Discovered, FailureKind, Refusal, UrlState, Verdict, VerdictKind, Via
+from skitter.schedule.budgets import allowance
 from skitter.schedule.priority import Prioritizer
 from skitter.settings import PolitenessSettings
 from skitter.urls.canonical import host_of
@@ -30,8 +34,11 @@ _NOT_FOR_REQUISITES = frozenset(
 
 
 class Admission:
-    def __init__(self, scope: Scope, politeness: PolitenessSettings, prioritizer: Prioritizer) -> None:
+    def __init__(
+        self, scope: Scope, politeness: PolitenessSettings, prioritizer: Prioritizer, traps: Traps
+    ) -> None:
         self._scope = scope
+        self._traps = traps
         self._budget = politeness.host_budget
         self._prioritizer = prioritizer
 
@@ -52,6 +59,7 @@ class Admission:
         if row is not None:
             turn.count(UrlState.REFUSED, -1)
             _count_refusal(turn, row.reason, -1)
+            pardon(turn, found.key, row)
         return self._enter(turn, found)
 
     def _enter(self, turn: Turn, found: Discovered) -> Verdict:
@@ -73,10 +81,16 @@ class Admission:
         )
         turn.book.recent.put(found.key, _NEEDED if found.requisite else linkers)
         turn.book.seen.add(found.key)
+        turn.book.certain.add(found.key)
         ident, known_host = turn.look(found.host)
         refused = self._judge(turn, found, known_host)
         if refused is not None:
             return self.refuse(turn, found, row, refused)
+        if known_host is None or known_host.traps or turn.tally.domains:
+            stopped = self._stopped(turn, found, known_host)
+            if stopped is not None and not is_let_through(turn, row, stopped):
+                refuse(turn, found.key, row, *stopped)
+                return Verdict(VerdictKind.REFUSED, Refusal.TRAP, row.rule)
         host = turn.take(ident, known_host, found.host)
         host.admitted += 1
         turn.enqueue(found.key, row, ident, host)
@@ -131,7 +145,10 @@ class Admission:
             turn.reprioritise(found.key, row, urgency)
 
     def judge(self, turn: Turn, found: Discovered) -> Refused | None:
-        return self._judge(turn, found, turn.look(found.host)[1])
+        host = turn.look(found.host)[1]
+        refused = self._judge(turn, found, host)
+        stopped = self._stopped(turn, found, host) if refused is None else None
+        return refused if stopped is None else (Refusal.TRAP, trap_words(turn.book, stopped[0]))
 
     def _judge(self, turn: Turn, found: Discovered, host: HostRow | None) -> Refused | None:
         policy = host.policy if host is not None else None
@@ -145,9 +162,15 @@ class Admission:
         if refused is not None:
             return refused
         budget = self._budget if policy is None or policy.budget is None else policy.budget
-        if budget and host is not None and host.admitted >= budget:
-            return Refusal.BUDGET, f"{host.admitted} URLs admitted, the budget of {found.host} is {budget}"
+        if budget and host is not None and host.admitted >= (most := _earned(budget, host)):
+            return Refusal.BUDGET, f"{host.admitted} URLs admitted, the budget of {found.host} is {most}"
         return None
+
+    def _stopped(self, turn: Turn, found: Discovered, host: HostRow | None) -> Stopped | None:
+        """Seeds, and what a page needs to look as it does, are asked for whatever they resemble."""
+        if found.via is Via.SEED or found.requisite or not (found.depth or found.via is Via.LINK):
+            return None
+        return self._traps.stopped(turn, found.key, found.url, host)
 
     def why(self, book: Book, row: UrlRow) -> str:
         """The rule that lets a URL in, in words, by the settings in force now."""
@@ -180,6 +203,12 @@ class Admission:
             if not turn.book.has_anchor(anchor):
                 turn.put("anchors", anchor.encode(), b"")
                 turn.book.remember_anchor(anchor)
+
+
+def _earned(budget: int, host: HostRow) -> int:
+    """The operator's word for a host is the last; the crawl's own grows with what the host is worth."""
+    has_own = host.policy is not None and host.policy.budget is not None
+    return budget if has_own else allowance(budget, host.novel)
 
 
 def _may_be_part(found: Discovered, row: UrlRow) -> bool:

@@ -15,7 +15,7 @@ from typing import Self
 
 from skitter.frontier.base import HostStanding
 from skitter.frontier.blocklists import Blocklists
-from skitter.frontier.rocks.caches import Lru, RecentKeys
+from skitter.frontier.rocks.caches import CertainKeys, Lru, RecentKeys
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.near_index import NearIndex
 from skitter.frontier.rocks.rows import (
@@ -41,6 +41,7 @@ from skitter.model import Host, UrlKey, UrlState
 from skitter.robots.rules import ALLOW_ALL, Rules, parse_robots
 from skitter.schedule.politeness import delay_for
 from skitter.schedule.priority import TIERS, tier_of
+from skitter.schedule.traps import Evidence
 from skitter.settings import Settings
 from skitter.urls.canonical import host_id, host_of
 from skitter.urls.keys import Keys
@@ -51,6 +52,8 @@ _CACHED_LEASES = 16_384
 _CACHED_ANCHORS = 65_536
 # As many as a worker may have out: 4,096 hosts with five URLs each; 250 bytes a row.
 _HELD_ROWS = 20_480
+# What is known of kinds of pages, 800 bytes each.
+_CACHED_EVIDENCE = 8_192
 # Longer ones are some site's own.
 _COMMON_ROBOTS = 4_096
 # The rows of a host that has no more than so many are read in one go when it is leased.
@@ -78,8 +81,10 @@ class Book:
         self._leases: Lru[int, dict[bytes, bytes]] = Lru(_CACHED_LEASES)
         self._anchors: Lru[str, bool] = Lru(_CACHED_ANCHORS)
         self.recent = RecentKeys(memory.recent_keys)
+        self.certain = CertainKeys(memory.certain_keys)
         # rows of URLs that are out, as they are stored: each is wanted again when it is settled
         self._held: Lru[bytes, bytes] = Lru(_HELD_ROWS)
+        self.evidence: Lru[bytes, Evidence] = Lru(_CACHED_EVIDENCE)
         self._parsed: Lru[bytes, Rules] = Lru(_CACHED_RULES // 8)
         # Where the first live entry of each tier of the ready index, of the due index and of the timers can be at
         # the earliest: seeking from there skips the tombstones of what was taken before.
@@ -124,7 +129,9 @@ class Book:
         self._leases.clear()
         self._anchors.clear()
         self.recent.clear()
+        self.certain.clear()
         self._held.clear()
+        self.evidence.clear()
         self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
         self.due_low = b""
         self.timers_low = b""
@@ -137,7 +144,15 @@ class Book:
         return max_pages - self.tally.pages - self.tally.urls.get(UrlState.IN_PROGRESS, 0)
 
     def trim(self) -> None:
-        for cache in (self._hosts, self._rules, self._parsed, self._leases, self._anchors, self._held):
+        for cache in (
+            self._hosts,
+            self._rules,
+            self._parsed,
+            self._leases,
+            self._anchors,
+            self._held,
+            self.evidence,
+        ):
             cache.trim()
 
     def host(self, ident: bytes) -> HostRow | None:
@@ -219,6 +234,7 @@ class Turn:
         self.originals: list[int] = []
         self.led_on: set[bytes] = set()
         self.suspects: dict[int, tuple[bytes, ...]] = {}
+        self.claims: dict[bytes, bytes] = {}
         self._changed = False
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
@@ -288,6 +304,8 @@ class Turn:
         row = self.book.url(key)
         if row is None:
             self.book.seen.was_mistaken(key)
+        else:
+            self.book.certain.add(key)
         return row
 
     def small_host(self, ident: bytes, host: HostRow) -> dict[bytes, UrlRow] | None:

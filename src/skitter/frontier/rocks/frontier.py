@@ -21,17 +21,21 @@ from skitter.frontier.base import (
     DeadLetter,
     Explanation,
     Horizon,
+    HostExplanation,
     HostStanding,
     HostView,
+    LeaseView,
     Settled,
     Settlement,
     Stats,
+    TrapView,
     Witness,
 )
 from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.addresses import Addresses, cancel_appointment
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.dossier import live_leases
 from skitter.frontier.rocks.health import Health
 from skitter.frontier.rocks.holding import let_go
 from skitter.frontier.rocks.judging import judge
@@ -52,6 +56,9 @@ from skitter.frontier.rocks.returning import (
 from skitter.frontier.rocks.rows import HostRow, decode_copy
 from skitter.frontier.rocks.settling import Settling
 from skitter.frontier.rocks.store import Store
+from skitter.frontier.rocks.trap_views import trap_views
+from skitter.frontier.rocks.traps import Traps
+from skitter.frontier.rocks.verdicts import UNDONE, end, release_some
 from skitter.frontier.rocks.views import Views
 from skitter.model import (
     Copy,
@@ -62,6 +69,7 @@ from skitter.model import (
     Outcome,
     SegmentMark,
     Token,
+    UrlKey,
     Verdict,
 )
 from skitter.schedule.priority import ByDepthAndLinks, Prioritizer
@@ -109,11 +117,12 @@ class RocksFrontier:
         self._holds = bool(settings.archive.url)
         self._filter_file = folder / "seen.filter"
         scope = Scope(settings.crawl, settings.fetch.max_redirects)
-        self._admission = Admission(scope, settings.politeness, prioritizer or ByDepthAndLinks())
+        traps = Traps(settings.traps)
+        self._admission = Admission(scope, settings.politeness, prioritizer or ByDepthAndLinks(), traps)
         addresses = Addresses(settings.politeness.address_rate)
-        self._leasing = Leasing(settings, addresses)
+        self._leasing = Leasing(settings, addresses, traps)
         self._health = Health(settings)
-        self._settling = Settling(settings, self._admission, self._health, addresses)
+        self._settling = Settling(settings, self._admission, self._health, addresses, traps)
         self._views = Views(self._book, self._admission, settings)
         if not read_only:
             self._book.blocklists.load()
@@ -175,10 +184,12 @@ class RocksFrontier:
                 verdicts += [self._admission.admit(turn, d) for d in discovered[start : start + _ADMIT_BATCH]]
         return verdicts
 
-    async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
+    async def lease(
+        self, worker: str, capacity: int, duration: float, *, most_tasks: int | None = None
+    ) -> list[HostLease]:
         now = self._clock.now()
         with self._book.turn(now) as turn:
-            leases = self._leasing.lease(turn, worker, capacity, duration)
+            leases = self._leasing.lease(turn, worker, capacity, duration, most_tasks)
         if self._witness is not None:
             self._witness.leased(worker, len(leases), now)
         return leases
@@ -231,7 +242,7 @@ class RocksFrontier:
             with self._book.turn(now) as turn:
                 note_lists(turn, self._book.blocklists)
         with self._book.turn(now) as turn:
-            moved = promote(turn) + self._health.empty_abandoned(turn)
+            moved = promote(turn) + self._health.empty_abandoned(turn) + release_some(turn)
             return moved + rejudge_listed(turn, self._admission)
 
     # -- the archive's part
@@ -315,11 +326,51 @@ class RocksFrontier:
             return Explanation(asked=url, reason="this is not an http or https URL")
         return self._views.explain(url, fetch_url)
 
-    async def hosts(self, *, limit: int, standing: HostStanding | None = None) -> list[HostView]:
-        return self._views.hosts(limit, standing)
+    async def url_of(self, key: UrlKey) -> str | None:
+        row = self._book.url(key)
+        return None if row is None else row.url
+
+    async def host(self, host: Host) -> HostView | None:
+        return self._views.host(host)
+
+    async def robots_of(self, host: Host) -> bytes | None:
+        return self._store.get("robots", host_id(host))
+
+    async def hosts(
+        self, *, limit: int, standing: HostStanding | None = None, matching: str = ""
+    ) -> list[HostView]:
+        chosen: list[HostRow] = []
+        start: bytes | None = b""
+        while start is not None:
+            # in slices, as the others: ten million hosts are looked through while the crawl goes on
+            chosen, start = self._views.some_hosts(chosen, start, limit, standing, matching)
+            await asyncio.sleep(0)
+        return [self._views.host_view(row) for row in chosen]
+
+    async def explain_host(self, host: Host, *, fetches: int) -> HostExplanation | None:
+        return self._views.explain_host(host, fetches)
+
+    async def leases(self, *, limit: int) -> list[LeaseView]:
+        return live_leases(self._book, limit)
 
     async def dead_letters(self, *, limit: int, host: Host | None = None) -> list[DeadLetter]:
         return self._views.dead_letters(limit, host)
+
+    async def traps(self, *, limit: int) -> list[TrapView]:
+        return trap_views(self._book, limit)
+
+    async def undo_trap(self, number: int) -> int:
+        with self._book.turn(self._clock.now()) as turn:
+            if not end(turn, number, UNDONE):
+                return 0
+        released = 0
+        while True:
+            with self._book.turn(self._clock.now()) as turn:
+                some = release_some(turn, number)
+            if not some:
+                return released
+            released += some
+            await asyncio.sleep(0)
 
     async def sync(self) -> None:
         if self._witness is not None:

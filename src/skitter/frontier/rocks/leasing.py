@@ -6,6 +6,7 @@ the queue until it is settled. Robots are decided here, at the last moment, with
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from skitter.frontier.base import REMOTE
@@ -22,7 +23,10 @@ from skitter.frontier.rocks.rows import (
     micros,
     seconds,
 )
-from skitter.model import FailureKind, Host, HostLease, Refusal, Task, TaskKind, Token, UrlKey, UrlState
+from skitter.frontier.rocks.traps import CAUTIOUS, Stopped, Traps
+from skitter.frontier.rocks.verdicts import refuse
+from skitter.model import FailureKind, Host, HostLease, Refusal, Task, TaskKind, Token, UrlKey, UrlState, Via
+from skitter.robots.rules import Rules
 from skitter.schedule.priority import TIERS, TierTurns
 from skitter.settings import Settings
 from skitter.urls.canonical import robots_url, target_of
@@ -41,14 +45,17 @@ _END = b"\xff" * 8
 
 
 class Leasing:
-    def __init__(self, settings: Settings, addresses: Addresses) -> None:
+    def __init__(self, settings: Settings, addresses: Addresses, traps: Traps) -> None:
+        self._traps = traps
         self._settings = settings
         self._turns = TierTurns(settings.frontier.tier_weights)
         self._addresses = addresses
 
     # -- granting
 
-    def lease(self, turn: Turn, worker: str, capacity: int, duration: float) -> list[HostLease]:
+    def lease(
+        self, turn: Turn, worker: str, capacity: int, duration: float, most_tasks: int | None = None
+    ) -> list[HostLease]:
         granted: list[HostLease] = []
         waiting = {tier: _ready_hosts(turn.book, tier, turn.now) for tier in range(TIERS)}
         room = turn.room(self._settings.crawl.max_pages)
@@ -65,7 +72,8 @@ class Leasing:
             host = turn.book.host(ident)
             if host is None or host.lease is not None:
                 continue
-            lease = self._grant(turn, ident, host, tier, worker, duration, room)
+            most = room if most_tasks is None else min(room, most_tasks)
+            lease = self._grant(turn, ident, host, tier, worker, duration, most)
             if lease is not None:
                 granted.append(lease)
                 room -= len(lease.tasks)
@@ -132,11 +140,14 @@ class Leasing:
     ) -> list[tuple[Task, bytes]]:
         """The tier whose turn it is goes first; the rest of the lease is filled by urgency."""
         chosen: list[tuple[Task, bytes]] = []
+        if self._traps.enabled and lease.parallel == 1:
+            # a host has to show what its pages are worth before many are asked for at once
+            most = min(most, max(CAUTIOUS, 2 * host.novel))
         rows = turn.small_host(ident, host)
         for lane_tier in (tier, *(t for t in range(TIERS) if t != tier)):
             if len(chosen) >= most or not host.queued[lane_tier]:
                 continue
-            taken = _take(turn, ident, host, lane_tier, most - len(chosen), rows)
+            taken = self._take(turn, ident, host, lane_tier, most - len(chosen), rows)
             lease.pages[lane_tier] = len(taken)
             host.queued[lane_tier] -= len(taken)
             turn.tally.tiers[lane_tier] -= len(taken)
@@ -145,6 +156,70 @@ class Leasing:
         turn.count(UrlState.QUEUED, -len(chosen))
         turn.count(UrlState.IN_PROGRESS, len(chosen))
         return chosen
+
+    def _take(
+        self, turn: Turn, ident: bytes, host: HostRow, tier: int, most: int, rows: dict[bytes, UrlRow] | None
+    ) -> list[tuple[Task, bytes]]:
+        """The first allowed URLs of one lane. What robots.txt denies, a verdict stops or the host's address
+        forbids is settled on the way. `rows` are all of the host, if they have been read."""
+        taken: list[tuple[Task, bytes]] = []
+        rules = turn.book.rules(ident)
+        passed_over = 0
+        is_first_left = True
+        # only where a lease is long enough for a verdict to fall meanwhile
+        kinds: Counter[str] | None = Counter() if most > CAUTIOUS and host.repeats else None
+        waiting = _queued(turn, ident, host, tier) if rows is None else _queued_of(rows, tier)
+        for slot, key, row in waiting:
+            if is_first_left:
+                host.lows[tier] = slot[9:]  # all before it are gone, so the next look starts here
+            if self._settled_unasked(turn, UrlKey(key), row, host, tier, rules):
+                passed_over += 1
+            elif kinds is not None and self._is_enough_of(turn, ident, row, kinds):
+                passed_over += 1
+                is_first_left = False
+            else:
+                taken.append((_page_task(UrlKey(key), row), slot))
+                turn.out(key)
+                is_first_left = False
+            if len(taken) >= most or passed_over >= _MOST_DENIED:
+                break
+        return taken
+
+    def _settled_unasked(
+        self, turn: Turn, key: UrlKey, row: UrlRow, host: HostRow, tier: int, rules: Rules
+    ) -> bool:
+        """Whether this URL came to its end here, without a request."""
+        if host.address_refused:
+            _refuse(turn, key, row, host, tier, FailureKind.ADDRESS_REFUSED, host.address_refused)
+            return True
+        if listed := turn.book.blocklists.line_against(host.host, row.url):
+            _refuse(turn, key, row, host, tier, Refusal.BLOCKLIST, listed)
+            return True
+        ruling = rules.decide(target_of(row.url))
+        if not ruling.allowed:
+            _deny(turn, key, row, host, tier, f"line {ruling.line}: {ruling.rule}")
+            return True
+        if not host.traps and not turn.tally.domains:
+            return False
+        stopped = self._stopped(turn, key, row, host)
+        if stopped is not None:
+            _stop(turn, key, row, host, tier, stopped)
+        return stopped is not None
+
+    def _stopped(self, turn: Turn, key: UrlKey, row: UrlRow, host: HostRow) -> Stopped | None:
+        """The verdict that fell since this URL was queued. What was fetched before has shown its worth."""
+        if row.via in (Via.SEED, Via.PROBE) or row.requisite or not row.depth or row.body_status:
+            return None
+        found = self._traps.stopped(turn, key, row.url, host)
+        return None if found is None or found[0] == row.trap else found
+
+    def _is_enough_of(self, turn: Turn, ident: bytes, row: UrlRow, kinds: Counter[str]) -> bool:
+        """Not too many of one kind at once on a host that repeats itself: a verdict may fall any moment."""
+        if not self._traps.enabled:
+            return False
+        kind, room = self._traps.room(turn, ident, row.url)
+        kinds[kind] += 1
+        return kinds[kind] > room
 
     # -- ending
 
@@ -233,36 +308,6 @@ def _errands(turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, most: int
     return chosen
 
 
-def _take(
-    turn: Turn, ident: bytes, host: HostRow, tier: int, most: int, rows: dict[bytes, UrlRow] | None
-) -> list[tuple[Task, bytes]]:
-    """The first allowed URLs of one lane. What robots.txt denies, or a host's address forbids, is settled on the
-    way. `rows` are all of the host, if they have been read."""
-    taken: list[tuple[Task, bytes]] = []
-    rules = turn.book.rules(ident)
-    denied = 0
-    waiting = _queued(turn, ident, host, tier) if rows is None else _queued_of(rows, tier)
-    for slot, key, row in waiting:
-        if not taken:
-            host.lows[tier] = slot[9:]  # all before it are gone, so the next look starts here
-        ruling = rules.decide(target_of(row.url))
-        if host.address_refused:
-            _refuse(turn, UrlKey(key), row, host, tier, FailureKind.ADDRESS_REFUSED, host.address_refused)
-            denied += 1
-        elif listed := turn.book.blocklists.line_against(host.host, row.url):
-            _refuse(turn, UrlKey(key), row, host, tier, Refusal.BLOCKLIST, listed)
-            denied += 1
-        elif ruling.allowed:
-            taken.append((_page_task(UrlKey(key), row), slot))
-            turn.out(key)
-        else:
-            _deny(turn, UrlKey(key), row, host, tier, f"line {ruling.line}: {ruling.rule}")
-            denied += 1
-        if len(taken) >= most or denied >= _MOST_DENIED:
-            break
-    return taken
-
-
 def _queued(turn: Turn, ident: bytes, host: HostRow, tier: int) -> Iterator[tuple[bytes, bytes, UrlRow]]:
     lane = ident + bytes((tier + 1,))
     for slot, key in turn.book.store.scan("queue", lane + host.lows[tier], ident + bytes((tier + 2,))):
@@ -319,6 +364,14 @@ def _refuse(turn: Turn, key: UrlKey, row: UrlRow, host: HostRow, tier: int, reas
     turn.tally.refusals[row.reason] = turn.tally.refusals.get(row.reason, 0) + 1
     turn.count(UrlState.QUEUED, -1)
     turn.count(UrlState.REFUSED, 1)
+
+
+def _stop(turn: Turn, key: UrlKey, row: UrlRow, host: HostRow, tier: int, stopped: Stopped) -> None:
+    turn.dequeue(row)
+    host.queued[tier] -= 1
+    turn.tally.tiers[tier] -= 1
+    turn.count(UrlState.QUEUED, -1)
+    refuse(turn, key, row, *stopped)
 
 
 def _deny(turn: Turn, key: UrlKey, row: UrlRow, host: HostRow, tier: int, rule: str) -> None:

@@ -9,17 +9,20 @@ import msgspec
 
 from skitter.settings import FrontierSettings
 
-_BLOCK_CACHE, _MEMTABLES, _FILTER, _RECENT, _HOSTS, _NEAR = 0.27, 0.25, 0.15, 0.10, 0.10, 0.13
+_BLOCK_CACHE, _MEMTABLES, _FILTER, _NEAR = 0.24, 0.23, 0.15, 0.13
+_CERTAIN, _RECENT, _HOSTS = 0.07, 0.08, 0.10
 _HOST_BYTES = 2_500
 _RECENT_BYTES = 130
 
 
 class MemoryPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes for RocksDB's block cache, its memtables and the two filters; entries for our own caches."""
+    """Bytes for RocksDB's block cache, its memtables, the two filters and the keys that are certainly known;
+    entries for our other caches."""
 
     block_cache: int
     memtables: int
     seen_filter: int
+    certain_keys: int
     recent_keys: int
     hosts: int
     near_filter: int
@@ -31,6 +34,7 @@ class MemoryPlan(msgspec.Struct, frozen=True, kw_only=True):
             block_cache=int(memory * _BLOCK_CACHE),
             memtables=int(memory * _MEMTABLES),
             seen_filter=int(memory * _FILTER),
+            certain_keys=int(memory * _CERTAIN),
             recent_keys=settings.recent_keys or int(memory * _RECENT / _RECENT_BYTES),
             near_filter=int(memory * _NEAR),
             hosts=settings.cached_hosts or int(memory * _HOSTS / _HOST_BYTES),

@@ -14,6 +14,7 @@
     ledger   UrlKey, microseconds (8)                 -> FetchRow, one per fetch
     near     see `near_index.py`                      -> fingerprints of pages, and whose they are
     unstored segment, 0, UrlKey, microseconds (8)     -> Held; fetches whose segment is not stored elsewhere yet
+    skeletons, traps  see `subjects.py`               -> what traps are judged by, verdicts, what they refused
     anchors  text                                     -> nothing; what the seeds brought into scope
     meta     name                                     -> Tally, marks, format
 
@@ -28,7 +29,7 @@ import msgspec
 from skitter.model import Copy, HostPolicy, Via
 
 TABLES = """urls hosts queue ready leases timers due denied dead robots copies ledger near unstored anchors
-    meta""".split()
+    skeletons traps meta""".split()
 ERRAND_LANE = 0
 # meta: hosts whose robots.txt changed, so that what it denied is looked at again
 REJUDGE = b"rejudge"
@@ -80,7 +81,10 @@ class HostRow(msgspec.Struct, array_like=True):
     in a row, the last `alike` of them `failing_as` one kind; `given_up` is the kind that ended our patience.
     `crowded` is a `not_before` that was set because the host's address was busy. `address_refused` is why its
     robots.txt could not be asked for; it holds until `robots_until`, and no longer than the process, whose next
-    one may allow more."""
+    one may allow more. Of its `pages` some were `novel` and some `repeats`; `traps` verdicts are in force on it,
+    `stopped` is the one on all of it, `learned` are parameters that change nothing; `soft` marks what it
+    says of pages that it does not have, `marks` its last different texts
+    and `texts` their titles and fingerprints."""
 
     host: str
     queued: list[int] = msgspec.field(default_factory=lambda: [0, 0, 0, 0])
@@ -121,6 +125,16 @@ class HostRow(msgspec.Struct, array_like=True):
     robots_digest: bytes = b""
     robots_failing_since: float = 0.0
     crowded: float = 0.0
+    pages: int = 0
+    novel: int = 0
+    repeats: int = 0
+    traps: int = 0
+    stopped: int = 0
+    learned: list[str] = msgspec.field(default_factory=list)
+    probed: bool = False
+    soft: bytes = b""
+    marks: bytes = b""
+    texts: bytes = b""
 
     def is_out_of_reach(self) -> bool:
         return bool(self.given_up) or (self.policy is not None and self.policy.blocked)
@@ -138,7 +152,8 @@ class UrlRow(msgspec.Struct, array_like=True):
     `digest`, `record` and the validators speak of; `status` is that of the last answer, whatever it was.
     `near_of` is the key of the page that its text resembles, `distance` the bits in which their fingerprints
     differ. `canonical` is the other page that it names as such. `waiting` says by which entry of `unstored` this
-    page counts there, as long as its segment does."""
+    page counts there, as long as its segment does.
+    `trap` is the verdict that refused it, or of which it is a sample."""
 
     url: str
     state: int
@@ -172,6 +187,7 @@ class UrlRow(msgspec.Struct, array_like=True):
     waiting: bytes = b""
     requisite: int = 0
     canonical: str = ""
+    trap: int = 0
 
 
 class FetchRow(msgspec.Struct, array_like=True):
@@ -206,7 +222,8 @@ class Tally(msgspec.Struct):
     """Running totals, committed with every change. `now` is when that was by the frontier's own time, which is
     the clock's plus `skew` and never goes back. `held` counts what waits to be stored by segment: fetches, and
     pages among them; there are as many segments as the spool has room for. `lost` are fetches whose records are
-    gone, `aliases` pages that name another as canonical."""
+    gone, `aliases` pages that name another as canonical. `traps` is the number of the last verdict,
+    `domains` how many of those in force are on domains."""
 
     seq: int = 0
     token: int = 0
@@ -233,6 +250,8 @@ class Tally(msgspec.Struct):
     held: dict[str, list[int]] = msgspec.field(default_factory=dict)
     lost: int = 0
     aliases: int = 0
+    traps: int = 0
+    domains: int = 0
 
 
 encode = msgspec.msgpack.Encoder().encode

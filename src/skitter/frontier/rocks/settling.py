@@ -33,6 +33,7 @@ from skitter.frontier.rocks.rows import (
     lane_of,
     micros,
 )
+from skitter.frontier.rocks.traps import Traps
 from skitter.model import (
     Discovered,
     Failed,
@@ -63,8 +64,9 @@ _STALE = Settlement(Settled.STALE)
 
 class Settling:
     def __init__(
-        self, settings: Settings, admission: Admission, health: Health, addresses: Addresses
+        self, settings: Settings, admission: Admission, health: Health, addresses: Addresses, traps: Traps
     ) -> None:
+        self._traps = traps
         self._retry = settings.retry
         self._max_pages = settings.crawl.max_pages
         self._max_redirects = settings.fetch.max_redirects
@@ -176,12 +178,13 @@ class Settling:
         turn.dequeue(row)
         outcome = self._bounded(turn, row, outcome)
         self._enter_in_ledger(turn, host, outcome, row)
+        is_first = not row.status
         row.fetched_at = turn.book.by_the_clock(outcome.ended_at)
         links: tuple[Discovered, ...] = ()
         result = outcome.result
         match result:
             case Fetched():
-                links = result.links
+                links = result.links if row.via is not Via.PROBE else ()
                 self._fetched(turn, host, row, result, outcome)
             case Redirected():
                 links = (result.target,)
@@ -207,6 +210,10 @@ class Settling:
             turn.put_url(outcome.key, row)
             turn.count(UrlState(row.state), 1)
         added, known, refused = self._admit(turn, outcome.key[:8], links)
+        if is_first and self._traps.wants_growth(host) and isinstance(result, Fetched) and links:
+            self._traps.learn_growth(turn, host, row, links, added + refused, known)
+        if known and is_first and isinstance(result, Redirected) and self._traps.enabled:
+            self._traps.learn_redirect(turn, host, outcome.key, row)
         near = row.distance if row.near_of and isinstance(result, Fetched) else None
         return Settlement(settled, UrlState(row.state), added, known, refused, near=near)
 
@@ -237,10 +244,12 @@ class Settling:
 
     def _admit(self, turn: Turn, ident: bytes, links: tuple[Discovered, ...]) -> tuple[int, int, int]:
         added = known = refused = 0
-        recent = turn.book.recent
+        recent, certain = turn.book.recent, turn.book.certain
         for link in links:
-            # nine of ten links of a page: 0.3 us here, 1.5 through admission
-            if link.via is Via.LINK and link.key.startswith(ident) and recent.get(link.key) is not None:
+            # nine of ten links of a page: 0.3 us here, 1.5 through admission, 5 with a read of the store
+            key = link.key
+            own = link.via is Via.LINK and key.startswith(ident)
+            if own and (recent.get(key) is not None or key in certain):
                 known += 1
                 continue
             kind = self._admission.admit(turn, link).kind
@@ -253,6 +262,7 @@ class Settling:
         return added, known, refused
 
     def _fetched(self, turn: Turn, host: HostRow, row: UrlRow, result: Fetched, outcome: Outcome) -> None:
+        is_first = not row.body_status
         if not _is_unchanged(row, result):
             row.record = _place(result.record)
         row.status = row.body_status = result.status
@@ -264,6 +274,8 @@ class Settling:
         remember(turn, outcome.key, row, result.simhash)
         name_canonical(turn, row, result.canonical)
         self._complete(turn, host, row, outcome)
+        if is_first and 200 <= result.status < 300 and not row.requisite and self._traps.enabled:
+            self._traps.learn(turn, host, outcome.key, row, result)
 
     def _complete(self, turn: Turn, host: HostRow, row: UrlRow, outcome: Outcome) -> None:
         row.state = UrlState.GONE if row.status in _GONE else UrlState.COMPLETED

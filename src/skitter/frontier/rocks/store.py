@@ -39,7 +39,9 @@ _LOG_FILES = 3
 # Tables in which all of a host lies together, behind its id.
 _BY_HOST = frozenset(("urls", "queue"))
 _HOST = 8
-_LOOKED_UP = frozenset(("urls", "hosts", "leases", "robots", "copies", "near", "anchors", "meta"))
+_LOOKED_UP = frozenset(
+    ("urls", "hosts", "leases", "robots", "copies", "near", "anchors", "meta", "skeletons", "traps")
+)
 
 
 class Batch:

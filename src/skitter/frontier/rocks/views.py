@@ -11,6 +11,7 @@ from skitter.frontier.base import (
     Explanation,
     FetchView,
     Horizon,
+    HostExplanation,
     HostStanding,
     HostView,
     PolitenessLedger,
@@ -19,6 +20,7 @@ from skitter.frontier.base import (
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.aliases import stands_for
 from skitter.frontier.rocks.book import Book
+from skitter.frontier.rocks.dossier import dossier, fetch_fields
 from skitter.frontier.rocks.near import resembling
 from skitter.frontier.rocks.rows import (
     ABANDON,
@@ -27,11 +29,12 @@ from skitter.frontier.rocks.rows import (
     HostRow,
     Tally,
     UrlRow,
-    decode_fetch,
     decode_host,
     seconds,
 )
-from skitter.model import Discovered, Host, UrlState, Via
+from skitter.frontier.rocks.subjects import RELEASE
+from skitter.frontier.rocks.trap_views import trap_words
+from skitter.model import Discovered, Host, Refusal, UrlState, Via
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
 from skitter.urls.canonical import host_id, host_of, target_of
@@ -39,6 +42,8 @@ from skitter.urls.canonical import host_id, host_of, target_of
 _END = b"\xff" * 16
 _LONGEST_TRAIL = 30
 _MOST_COUNTED = 10_000
+# 2 us each
+_HOSTS_AT_ONCE = 500
 
 
 class Views:
@@ -73,6 +78,8 @@ class Views:
         firsts += [book.tally.now for _ in itertools.islice(abandoned, 1)]
         if book.store.get("meta", LISTED) is not None:
             firsts.append(book.tally.now)
+        released = book.store.scan("meta", RELEASE, RELEASE + b"\xff" * 5)
+        firsts += [book.tally.now for _ in itertools.islice(released, 1)]
         return book.by_the_clock(min(firsts)) if firsts else None
 
     def stats(self) -> Stats:
@@ -123,13 +130,23 @@ class Views:
 
     # -- hosts
 
-    def hosts(self, limit: int, standing: HostStanding | None) -> list[HostView]:
-        rows = (decode_host(raw) for _, raw in self._book.store.scan("hosts", b"", _END))
-        wanted = (row for row in rows if standing is None or row.standing == standing)
-        busiest = heapq.nlargest(limit, wanted, key=lambda row: (row.fetched, sum(row.queued), row.failures))
-        return [self._host_view(row) for row in busiest]
+    def host(self, host: Host) -> HostView | None:
+        row = self._book.host(host_id(host))
+        return None if row is None else self.host_view(row)
 
-    def _host_view(self, row: HostRow) -> HostView:
+    def some_hosts(
+        self, chosen: list[HostRow], start: bytes, limit: int, standing: HostStanding | None, matching: str
+    ) -> tuple[list[HostRow], bytes | None]:
+        """The busiest of those chosen so far and of a slice of the table; where the next slice begins."""
+        found = list(itertools.islice(self._book.store.scan("hosts", start, _END), _HOSTS_AT_ONCE + 1))
+        rows = (decode_host(raw) for _, raw in found[:_HOSTS_AT_ONCE])
+        wanted = (
+            row for row in rows if (standing is None or row.standing == standing) and matching in row.host
+        )
+        busiest = heapq.nlargest(limit, itertools.chain(chosen, wanted), key=_busyness)
+        return busiest, found[-1][0] if len(found) > _HOSTS_AT_ONCE else None
+
+    def host_view(self, row: HostRow) -> HostView:
         return HostView(
             host=row.host,
             standing=row.standing,
@@ -148,6 +165,11 @@ class Views:
             policy=row.policy,
             smallest_gap=row.tightest.seconds if row.tightest else None,
         )
+
+    def explain_host(self, host: Host, fetches: int) -> HostExplanation | None:
+        ident = host_id(host)
+        row = self._book.host(ident)
+        return None if row is None else dossier(self._book, ident, row, self.host_view(row), fetches)
 
     def _delay_why(self, row: HostRow) -> str:
         slowed = f", times {row.penalty:g} because it throttled us" if row.penalty > 1 else ""
@@ -178,7 +200,9 @@ class Views:
             host=host_of(row.url),
             known=True,
             state=state.name.lower(),
-            reason=_reason(row, state),
+            reason=trap_words(self._book, row.trap)
+            if row.reason == Refusal.TRAP and state is UrlState.REFUSED
+            else _reason(row, state),
             found=self._found_words(row),
             admitted="" if state is UrlState.REFUSED else self._admission.why(self._book, row),
             trail=tuple(self._trail(row)),
@@ -271,6 +295,8 @@ class Views:
                 return f"linked, {row.depth} links from a seed"
             case Via.CANONICAL:
                 return f"{next(self._trail(row), 'a page')} names it as canonical"
+            case Via.PROBE:
+                return "made up, to see what the host says of pages that it does not have"
             case Via.REQUISITE:
                 return f"needed by {next(self._trail(row), 'a page')}"
 
@@ -298,17 +324,11 @@ class Views:
 
     def _fetches(self, key: bytes) -> Iterator[FetchView]:
         for entry, raw in self._book.store.scan("ledger", key, key + _END):
-            row = decode_fetch(raw)
-            yield FetchView(
-                at=seconds(entry[16:]),
-                seconds=row.seconds,
-                result=row.result,
-                status=row.status,
-                size=row.size,
-                address=row.address,
-                record=f"{row.record[0]} at {row.record[1]}, {row.record[2]} bytes" if row.record else "",
-                detail=row.detail,
-            )
+            yield FetchView(**fetch_fields(entry, raw))
+
+
+def _busyness(row: HostRow) -> tuple[int, int, int]:
+    return row.fetched, sum(row.queued), row.failures
 
 
 def _ledger(tally: Tally) -> PolitenessLedger:

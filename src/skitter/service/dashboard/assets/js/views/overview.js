@@ -1,0 +1,181 @@
+// The crawl at a glance: how fast, how much waits, who works, what fails, and whether everybody was treated well.
+
+import { at, get, isOperator, post } from "../api.js";
+import { split } from "../chart.js";
+import { doing } from "../dialog.js";
+import { el, empty, fill, page, panel, Rows, table } from "../dom.js";
+import { heatMap } from "../heat.js";
+import { Live } from "../live.js";
+import { beatNow, onBeat, pulse, speed } from "../pulse.js";
+import { hostPage, to } from "../router.js";
+import { seedsForm } from "./seeds.js";
+import { trends } from "./trends.js";
+import { ago, count, now, plain, plural, round, seconds, short, size, sized, tone } from "../words.js";
+
+const MOST_LEASES = 10;
+
+export function overview() {
+  const drawn = trends();
+  const pause = pauseButton();
+  const parts = [figures(), drawn, standings(), errors(), workers(), pause];
+  const grid = el(
+    "div",
+    { class: "grid" },
+    parts.map((part) => part.elements),
+    isOperator() ? seedsForm() : null,
+  );
+  const element = page("Overview", [drawn.choice, isOperator() ? pause.button : null], grid);
+  const leave = onBeat(({ isUp, found }) => {
+    if (isUp && found) parts.forEach((part) => part.beat?.(found));
+  });
+  if (pulse.last) parts.forEach((part) => part.beat?.(pulse.last));
+  return {
+    title: "Overview",
+    element,
+    every: 5,
+    leave,
+    refresh: () => Promise.all(parts.map((part) => part.refresh?.())),
+  };
+}
+
+function pauseButton() {
+  const button = el("button", { type: "button", id: "pause" }, "Pause the crawl");
+  doing(button, async () => {
+    await post(pulse.last?.paused ? "/v1/crawl/resume" : "/v1/crawl/pause");
+    beatNow();
+  });
+  const beat = ({ paused }) => {
+    button.textContent = paused ? "Resume the crawl" : "Pause the crawl";
+    button.classList.toggle("main", paused);
+  };
+  return { elements: [], button, beat };
+}
+
+// -- figures
+
+function figure(name) {
+  const value = el("div", { class: "value" }, "–");
+  const note = el("div", { class: "note" });
+  return {
+    element: el("section", { class: "panel figure span-3" }, el("div", { class: "name" }, name), value, note),
+    value,
+    note,
+  };
+}
+
+function figures() {
+  const [pages, bytes, queue, polite] = ["Pages", "Received", "Queue", "Politeness"].map(figure);
+  polite.element.id = "politeness";
+  const beat = ({ stats }) => {
+    const pace = speed("pages");
+    fill(pages.value, pace === null ? "–" : round(pace), unit("pages/s"));
+    fill(pages.note, `${plural(stats.pages, "page")} from ${plural(stats.fetches, "request")}`);
+    const flow = speed("bytes");
+    fill(bytes.value, flow === null ? "–" : sized(flow)[0], unit(`${flow === null ? "B" : sized(flow)[1]}/s`));
+    fill(bytes.note, `${size(stats.bytes)} in all`);
+    fill(queue.value, short(stats.tiers.reduce((sum, tier) => sum + tier, 0)), unit("URLs"));
+    fill(
+      queue.note,
+      stats.next_at === null ? "nothing waits" : ["next start ", ago(Math.max(stats.next_at, now()))],
+    );
+    politeness(polite, stats.politeness);
+  };
+  return { elements: [pages, bytes, queue, polite].map((one) => one.element), beat };
+}
+
+function politeness(shown, ledger) {
+  shown.element.classList.toggle("bad", ledger.violations > 0);
+  shown.element.classList.toggle("good", ledger.violations === 0);
+  fill(shown.value, count(ledger.violations), unit(ledger.violations === 1 ? "breach" : "breaches"));
+  const closest = ledger.smallest_gap === null
+    ? ""
+    : `, closest ${ledger.smallest_gap.toFixed(3)} s of ${seconds(ledger.required)}`;
+  fill(shown.note, ledger.gaps ? `in ${plural(ledger.gaps, "gap")}${closest}` : "no gap between requests yet");
+}
+
+function unit(words) {
+  return el("span", { class: "unit" }, words);
+}
+
+// -- who stands where
+
+const HOSTS = ["active", "waiting", "idle", "backing_off", "given_up", "blocked"];
+const URLS = ["queued", "in_progress", "completed", "failed", "dead_letter", "denied", "gone", "refused"];
+
+function standings() {
+  const ofHosts = el("div");
+  const ofUrls = el("div");
+  const beat = ({ stats }) => {
+    fill(
+      ofHosts,
+      total(stats.hosts)
+        ? split(
+          HOSTS.map((name) => part(name, stats.hosts[name], to("hosts", [], { standing: name }))),
+          "Hosts by standing",
+        )
+        : empty("No host is known yet. Give the crawl a seed."),
+    );
+    fill(
+      ofUrls,
+      total(stats.urls)
+        ? split(
+          URLS.map((name) => part(name, stats.urls[name], name === "dead_letter" ? to("dead") : null)),
+          "URLs by state",
+        )
+        : empty("No URL is known yet. Give the crawl a seed."),
+    );
+  };
+  return {
+    elements: [panel("Hosts by standing", { span: 6 }, ofHosts), panel("URLs by state", { span: 6 }, ofUrls)],
+    beat,
+  };
+}
+
+function part(name, value, href) {
+  return { name: plain(name), value: value || 0, tone: tone(name), href };
+}
+function total(counts) {
+  return Object.values(counts).reduce((sum, one) => sum + one, 0);
+}
+
+// -- errors, workers
+
+function errors() {
+  const place = el("div");
+  const live = new Live(place, () => get("/v1/errors"), ({ hosts }) => heatMap(hosts));
+  return {
+    elements: panel("Errors by host and kind", { span: 7, id: "errors", isShort: true }, place),
+    refresh: () => live.refresh(),
+  };
+}
+
+function workers() {
+  const place = el("div");
+  const { element, body } = table("Host", "Worker", "Tasks#", "Ends#");
+  const rows = new Rows(
+    body,
+    (lease) =>
+      el(
+        "tr",
+        {},
+        el("td", { class: "wide" }, el("a", { class: "url", href: hostPage(lease.host) }, lease.host)),
+        el("td", { class: "wide" }, lease.worker),
+        el("td", { class: "number", "data-name": "Tasks" }, count(lease.tasks)),
+        el("td", { class: "number", "data-name": "Ends" }, ago(lease.deadline)),
+      ),
+  );
+  const live = new Live(place, () => get(at("/v1/leases", { limit: 1000 })), ({ leases }) => {
+    rows.show(leases.slice(0, MOST_LEASES), (lease) => lease.host);
+    const names = new Set(leases.map((lease) => lease.worker));
+    return leases.length
+      ? [
+        el("p", { class: "note" }, `${plural(names.size, "worker")}, ${plural(leases.length, "lease")}`),
+        element,
+      ]
+      : empty("No lease is out: nobody works, or nothing is ready.");
+  });
+  return {
+    elements: panel("Workers and leases", { span: 5, id: "workers", isShort: true }, place),
+    refresh: () => live.refresh(),
+  };
+}

@@ -1,0 +1,51 @@
+"""What is called certainly known was added; what is forgotten is only forgotten."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skitter.frontier.rocks.caches import CertainKeys
+
+KEYS = st.binary(min_size=16, max_size=16)
+
+
+@given(st.lists(KEYS), st.lists(KEYS))
+def test_a_key_that_was_never_added_is_never_known(added: list[bytes], others: list[bytes]) -> None:
+    certain = CertainKeys(0)
+    for key in added:
+        certain.add(key)
+    assert not [key for key in others if key in certain and key not in added]
+
+
+def test_keys_of_one_host_that_share_a_place_are_told_apart() -> None:
+    certain = CertainKeys(0)
+    keys = [b"hosthost" + (number << 20).to_bytes(8, "big") for number in range(1, 50)]
+    for key in keys:
+        certain.add(key)
+        assert key in certain
+    assert [key in certain for key in keys] == [False] * 47 + [True] * 2
+
+
+def test_hosts_with_the_same_paths_are_told_apart() -> None:
+    certain = CertainKeys(0)
+    certain.add(b"host-one" + b"the-path")
+    assert b"host-two" + b"the-path" not in certain
+
+
+def test_most_of_a_million_keys_are_remembered_in_sixteen_megabytes() -> None:
+    certain = CertainKeys(17_000_000)
+    keys = [
+        number.to_bytes(8, "big") + (number * 0x9E3779B97F4A7C15 % 2**64).to_bytes(8, "big")
+        for number in range(1_000_000)
+    ]
+    for key in keys:
+        certain.add(key)
+    assert sum(key in certain for key in keys) > 900_000
+
+
+def test_after_clearing_nothing_is_known() -> None:
+    certain = CertainKeys(0)
+    certain.add(bytes(range(16)))
+    certain.clear()
+    assert bytes(range(16)) not in certain

@@ -1,0 +1,203 @@
+"""When a kind of page is a trap, as figures: how much it takes, and what never is enough."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from skitter.schedule.budgets import allowance, is_spent
+from skitter.schedule.traps import (
+    Evidence,
+    Level,
+    Sight,
+    account,
+    account_growth,
+    count_pair,
+    credit,
+    has_mark,
+    is_contradicted,
+    is_endless,
+    is_enough,
+    is_idle,
+    is_to_be_checked,
+    room,
+    with_mark,
+)
+
+
+def fresh(level: Level = Level.SKELETON, *, shaped: int = 0) -> Evidence:
+    return Evidence(name="/x/#", level=level, shaped=shaped)
+
+
+def until_enough(seen: Evidence, sight: Sight, most: int = 500) -> int:
+    for number in range(1, most + 1):
+        account(seen, sight, size=1, depth=1)
+        if is_enough(seen):
+            return number
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("sight", "plain", "shaped"),
+    [(Sight.COPY, 8, 4), (Sight.SAME, 12, 6), (Sight.NEAR, 16, 8), (Sight.BARE, 24, 12), (Sight.NOVEL, 0, 0)],
+)
+def test_the_surer_the_likeness_the_fewer_it_takes(sight: Sight, plain: int, shaped: int) -> None:
+    assert until_enough(fresh(), sight) == plain
+    assert until_enough(fresh(shaped=1), sight) == shaped
+
+
+def test_one_novel_page_begins_the_count_again() -> None:
+    seen = fresh()
+    for _ in range(7):
+        account(seen, Sight.COPY, size=1, depth=1)
+    account(seen, Sight.NOVEL, size=1, depth=1)
+    assert (seen.run, seen.points) == (0, 0)
+    assert not is_enough(seen)
+
+
+def test_where_novelty_was_rare_a_longer_run_is_nothing_unusual() -> None:
+    seen = fresh()
+    for _ in range(20):
+        for _ in range(9):
+            account(seen, Sight.NEAR, size=1, depth=1)
+        account(seen, Sight.NOVEL, size=1, depth=1)
+    assert until_enough(seen, Sight.NEAR) > 60
+
+
+@pytest.mark.parametrize("share", [0.2, 0.3, 0.5])
+def test_a_large_site_with_some_novelty_is_hardly_ever_stopped(share: float) -> None:
+    """Ten thousand pages of which a fifth, a third or a half is new, twenty times over."""
+    chance = random.Random(7)
+    stopped = 0
+    for _ in range(20):
+        seen = fresh()
+        for _ in range(10_000):
+            account(seen, Sight.NOVEL if chance.random() < share else Sight.NEAR, size=1, depth=1)
+            if is_enough(seen):
+                stopped += 1
+                break
+    assert stopped <= 2
+
+
+def test_a_family_is_judged_by_several_of_its_skeletons() -> None:
+    seen = fresh(Level.FAMILY)
+    assert until_enough(seen, Sight.COPY) == 0
+    for mark in (b"aaaa", b"bbbb", b"cccc", b"aaaa"):
+        seen.scatter(mark, Sight.COPY)
+    assert not is_enough(seen)
+    seen.scatter(b"dddd", Sight.COPY)
+    assert is_enough(seen)
+    seen.scatter(b"dddd", Sight.NOVEL)
+    assert not is_enough(seen)
+
+
+def test_a_pardoned_subject_takes_four_times_as_much() -> None:
+    seen = fresh()
+    seen.pardons = 1
+    assert until_enough(seen, Sight.COPY) == 32
+
+
+def test_an_exempt_subject_is_never_stopped() -> None:
+    seen = fresh()
+    seen.exempt = True
+    assert until_enough(seen, Sight.COPY) == 0
+
+
+def test_two_novel_pages_contradict_a_verdict() -> None:
+    seen = fresh()
+    seen.trap = 1
+    credit(seen)
+    assert not is_contradicted(seen)
+    credit(seen)
+    assert is_contradicted(seen)
+
+
+def test_samples_are_let_through_ever_more_seldom() -> None:
+    seen = fresh()
+    let = []
+    for _ in range(20_000):
+        if is_to_be_checked(seen):
+            let.append(seen.refused + seen.passed)
+            seen.passed += 1
+        else:
+            seen.refused += 1
+    assert let == [64, 256, 1024, 4096, 16384]
+
+
+def test_the_more_suspicious_the_fewer_at_once() -> None:
+    seen = fresh()
+    before = room(seen)
+    account(seen, Sight.COPY, size=1, depth=1)
+    assert before == 8
+    assert room(seen) == 7
+    seen.points = 10_000
+    assert room(seen) == 1
+
+
+def test_marks_are_the_last_different_ones() -> None:
+    marks = b""
+    for number in range(20):
+        marks = with_mark(marks, bytes([number]) * 4)
+    assert has_mark(marks, b"\x13" * 4)
+    assert not has_mark(marks, b"\x00" * 4)
+    assert with_mark(marks, b"\x13" * 4) == marks
+    assert not has_mark(b"\1\2\2\2\2\3\3\3", b"\2\2\2\2"), "only whole marks count"
+
+
+# -- parameters
+
+
+def test_a_parameter_is_idle_after_four_copies_or_eight_pages_of_the_same_words() -> None:
+    for weight, pairs in ((2, 4), (1, 8)):
+        seen = fresh(Level.PARAMETER)
+        for _ in range(pairs):
+            assert not is_idle(seen)
+            count_pair(seen, weight, alike=True)
+        assert is_idle(seen)
+
+
+def test_a_parameter_that_ever_mattered_takes_twenty_times_as_much() -> None:
+    seen = fresh(Level.PARAMETER)
+    count_pair(seen, 1, alike=False)
+    for _ in range(19):
+        count_pair(seen, 1, alike=True)
+        assert not is_idle(seen)
+    count_pair(seen, 1, alike=True)
+    assert is_idle(seen)
+
+
+# -- growth
+
+
+def test_a_section_in_which_every_page_leads_to_new_ones_is_endless() -> None:
+    seen = fresh(Level.SECTION)
+    for _ in range(48):
+        assert not is_endless(seen)
+        account_growth(seen, 6, 2)
+    assert is_endless(seen)
+
+
+@pytest.mark.parametrize(("brought", "known"), [(1, 2), (0, 9)])
+def test_chains_and_leaves_have_an_end(brought: int, known: int) -> None:
+    seen = fresh(Level.SECTION)
+    for _ in range(1000):
+        account_growth(seen, brought, known)
+    assert not is_endless(seen)
+
+
+def test_links_to_what_is_known_tell_of_an_end() -> None:
+    seen = fresh(Level.SECTION)
+    for number in range(1000):
+        account_growth(seen, 6, 2 + number % 2)
+    assert not is_endless(seen)
+
+
+# -- budgets
+
+
+def test_what_is_new_earns_more_than_it_spends() -> None:
+    assert allowance(100, 0) == 100
+    assert is_spent(100, 100, 0)
+    assert not any(is_spent(100, pages, pages // 8 + 1) for pages in range(0, 100_000, 50))
+    assert not is_spent(0, 10**9, 0), "0 means no limit"
