@@ -20,6 +20,7 @@ from skitter import __version__
 from skitter.console.output import write
 from skitter.console.reading import add_reading
 from skitter.console.serving import add_serve
+from skitter.console.working import add_working
 from skitter.errors import SkitterError, UsageError
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _CRAWL_FLAGS: tuple[tuple[str, str, str, str], ...] = (
     ("--max-depth", "crawl.max_depth", "N", "follow at most N links from a seed (default 15)"),
     ("--delay", "politeness.delay", "SECONDS", "between two requests to one host (default 1)"),
     ("--concurrency", "fetch.concurrency", "N", "requests in flight over all hosts (default 256)"),
+    ("--workers", "crawl.workers", "N", "processes that fetch and read pages (default 1)"),
     ("--contact", "identity.contact", "ADDRESS", "e-mail or URL for site owners; needed for public hosts"),
     ("--archive", "archive.url", "URL", "object store for the archive, such as s3://BUCKET/PREFIX"),
     (
@@ -123,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_traps(commands)
     _add_policy(commands)
     add_reading(commands, _command)
+    add_working(commands, _command)
     _add_settings(commands)
     return parser
 

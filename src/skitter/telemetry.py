@@ -226,6 +226,10 @@ class Event(StrEnum):
     UPLOAD_FAILED = "upload_failed"
     SEGMENTS_LOST = "segments_lost"
     BLOCKLIST_KEPT = "blocklist_kept"
+    SERVER_AWAY = "server_away"
+    SERVER_BACK = "server_back"
+    DELIVERIES_DROPPED = "deliveries_dropped"
+    WORKER_ENDED = "worker_ended"
 
 
 EVENTS: dict[Event, str] = {
@@ -245,6 +249,10 @@ EVENTS: dict[Event, str] = {
     Event.UPLOAD_FAILED: "The object store does not take what is uploaded, and why; it is tried again.",
     Event.BLOCKLIST_KEPT: "A changed blocklist cannot be read, and why; its last good reading stays in force.",
     Event.SEGMENTS_LOST: "Segments were gone before they were stored: how many, and requests to make again.",
+    Event.SERVER_AWAY: "A worker's server does not answer, and why: no requests are made until it does.",
+    Event.SERVER_BACK: "The server answers again: what waits to be delivered.",
+    Event.DELIVERIES_DROPPED: "Fetched, but the server was away too long or would not have it: how many, why.",
+    Event.WORKER_ENDED: "A worker process of the crawl ended without being asked to: its exit code.",
 }
 
 

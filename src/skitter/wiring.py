@@ -1,7 +1,8 @@
 """From settings to objects: the only module that picks implementations.
 
-A `Crawl` is everything one process needs to crawl in a folder, opened in the order in which the parts depend on
-each other (lock, frontier, archive recovered to the frontier's marks, fetcher) and closed in reverse.
+An `Office` keeps a crawl, `Hands` fetch; a `Crawl` is both in one process. Parts are opened in the order in which
+they depend on each other (lock, frontier, archive recovered to the frontier's marks, fetcher) and closed in
+reverse.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from skitter import __version__
 from skitter.archive.objects import Objects
 from skitter.archive.store import Archive
 from skitter.clock import Clock, SystemClock
+from skitter.desk.crew import Crew
 from skitter.desk.desk import Desk
 from skitter.desk.report import Report
 from skitter.desk.upload import Uploader, give_back_lost
@@ -31,8 +33,12 @@ from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.log import Log
 from skitter.model import HostPolicy
 from skitter.seeds import hosts_named
+from skitter.service.access import Access
+from skitter.service.brain import Brain
+from skitter.service.serve import serving
+from skitter.service.tickets import seal_of
 from skitter.settings import Settings
-from skitter.telemetry import Event, Telemetry
+from skitter.telemetry import Event, Metric, Telemetry
 from skitter.urls.keys import Keys
 from skitter.worker.loop import Loop
 from skitter.worker.pdf import PdfReader
@@ -42,19 +48,34 @@ from skitter.worker.step import Step
 _OTHER_DESCRIPTORS = 640
 
 
-class Crawl(msgspec.Struct, frozen=True, kw_only=True):
+class Office(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one process needs to keep a crawl: the desk and what it stands on."""
+
     clock: Clock
     frontier: Frontier
     archive: Archive
     desk: Desk
-    fetcher: Fetcher
-    resolver: Resolver
-    loop: Loop
     telemetry: Telemetry
     log: Log
     uploader: Uploader | None = None
     given_back: tuple[int, int] = (0, 0)
     """Segments that were gone before they were stored, and how many fetches went back with them."""
+
+
+class Hands(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one process needs to fetch and read pages."""
+
+    fetcher: Fetcher
+    resolver: Resolver
+    step: Step
+
+
+class Crawl(Office, frozen=True, kw_only=True):
+    """An office with a worker in it."""
+
+    fetcher: Fetcher
+    resolver: Resolver
+    loop: Loop
 
 
 @asynccontextmanager
@@ -75,9 +96,9 @@ async def open_frontier(
 
 
 @asynccontextmanager
-async def open_crawl(
+async def open_office(
     folder: CrawlFolder, settings: Settings, telemetry: Telemetry | None = None
-) -> AsyncIterator[Crawl]:
+) -> AsyncIterator[Office]:
     """The folder's lock must be held. What an interrupted run left over is cut off the archive here."""
     clock = SystemClock()
     async with contextlib.AsyncExitStack() as closing:
@@ -97,6 +118,24 @@ async def open_crawl(
         )
         closing.push_async_callback(close_archive, archive, frontier)
         uploader = Uploader(objects, archive, frontier, settings.archive) if objects else None
+        telemetry = telemetry or Telemetry(clock.now(), settings.crawl.max_pages)
+        desk = Desk(frontier, archive, clock, settings, Report(telemetry, log), uploader)
+        closing.push_async_callback(desk.rest)
+        yield Office(
+            clock=clock,
+            frontier=frontier,
+            archive=archive,
+            desk=desk,
+            telemetry=telemetry,
+            log=log,
+            uploader=uploader,
+            given_back=given_back,
+        )
+
+
+@asynccontextmanager
+async def open_hands(settings: Settings, clock: Clock) -> AsyncIterator[Hands]:
+    async with contextlib.AsyncExitStack() as closing:
         resolver = Resolver(settings.fetch, clock)
         closing.push_async_callback(resolver.close)
         guard = AddressGuard(
@@ -104,25 +143,54 @@ async def open_crawl(
         )
         fetcher = Fetcher(settings.fetch, settings.identity, resolver, guard, clock)
         closing.push_async_callback(fetcher.close)
-        telemetry = telemetry or Telemetry(clock.now(), settings.crawl.max_pages)
-        desk = Desk(frontier, archive, clock, settings, Report(telemetry, log), uploader)
-        closing.push_async_callback(desk.rest)
         pdfs = PdfReader(settings.fetch)
         closing.push_async_callback(pdfs.close)
-        step = Step(fetcher, clock, settings, pdfs, keys)
+        yield Hands(fetcher=fetcher, resolver=resolver, step=Step(fetcher, clock, settings, pdfs))
+
+
+@asynccontextmanager
+async def open_crawl(
+    folder: CrawlFolder, settings: Settings, telemetry: Telemetry | None = None
+) -> AsyncIterator[Crawl]:
+    """An office and one worker in this process."""
+    async with (
+        open_office(folder, settings, telemetry) as office,
+        open_hands(settings, office.clock) as hands,
+    ):
         yield Crawl(
-            clock=clock,
-            frontier=frontier,
-            archive=archive,
-            fetcher=fetcher,
-            resolver=resolver,
-            desk=desk,
-            loop=Loop(desk, step, clock, settings),
-            telemetry=telemetry,
-            log=log,
-            uploader=uploader,
-            given_back=given_back,
+            **msgspec.structs.asdict(office),
+            fetcher=hands.fetcher,
+            resolver=hands.resolver,
+            loop=Loop(office.desk, hands.step, office.clock, settings),
         )
+
+
+@asynccontextmanager
+async def serving_office(
+    office: Office,
+    folder: CrawlFolder,
+    settings: Settings,
+    listen: str,
+    tokens: Access,
+    *,
+    leashed: bool = False,
+) -> AsyncIterator[tuple[str, Crew]]:
+    """The office behind HTTP, for workers in other processes and for operators; yields where, and who works.
+    Leashed workers end when this process does."""
+    crew = Crew(office.desk, office.clock, leashed=leashed)
+    brain = Brain(
+        frontier=office.frontier,
+        settings=settings,
+        folder=folder,
+        telemetry=office.telemetry,
+        clock=office.clock,
+        seal=seal_of(folder.path),
+        desk=office.desk,
+        crew=crew,
+        measure=lambda: office.telemetry.gauge(Metric.IN_FLIGHT, crew.in_flight),
+    )
+    async with serving(brain, listen, tokens) as where:
+        yield where, crew
 
 
 async def probe_objects(settings: Settings) -> None:

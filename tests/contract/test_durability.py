@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from skitter.errors import FolderInUse, StoreFailed
+from skitter.frontier.base import REMOTE
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.store import Batch
 from skitter.model import Fetched, HostPolicy, SegmentMark, TaskKind
@@ -147,3 +148,19 @@ def test_what_was_synced_is_there_after_reopening(driver: Driver) -> None:
     driver.run(driver.frontier.sync())
     driver.reopen()
     assert driver.explain(A + "/").state == "completed"
+
+
+def test_a_host_leased_by_a_worker_elsewhere_rests_for_a_whole_lease_after_a_restart(driver: Driver) -> None:
+    """That worker may go on asking until its lease ends; one in the same process died with it."""
+    driver.admit(seed("http://a.test/"), seed("http://b.test/"))
+    driver.lease(capacity=1, worker=f"{REMOTE}w")
+    driver.lease(capacity=1, worker="w")
+    duration = driver.settings.frontier.lease_duration
+    driver.clock.advance(1.0)
+    driver.reopen()
+    opened = driver.clock.now()
+    starts: list[float] = []
+    while len(starts) < 2:
+        starts += [lease.not_before - opened for lease in driver.lease()]
+        driver.clock.advance(0.5)
+    assert starts[0] < duration <= starts[1]

@@ -15,6 +15,7 @@ import msgspec
 from skitter import __version__
 from skitter.clock import Clock, SystemClock
 from skitter.console.display import Display
+from skitter.console.labour import Labour, opened
 from skitter.console.pause import wait_for_room
 from skitter.console.summary import Summary
 from skitter.console.uploading import uploading
@@ -29,7 +30,7 @@ from skitter.seeds import hosts_named, require_contact
 from skitter.settings import Settings
 from skitter.settings.load import Loaded, dump_toml
 from skitter.telemetry import Ended, Event, FrontierFigures, Metric, Phase, Snapshot, Telemetry
-from skitter.wiring import Crawl, open_crawl, probe_objects, raise_descriptor_limit
+from skitter.wiring import Office, probe_objects, raise_descriptor_limit
 
 EXIT_CODES = {
     Ended.COMPLETE: 0,
@@ -42,14 +43,14 @@ _REFRESH = 0.25
 _SEED_BATCH = 5_000
 # With the default thresholds collections took 4 % of a crawl's CPU and freed next to nothing: a page's values
 # hold no cycles. Fewer, later ones still catch what does.
-_GC_THRESHOLDS = (50_000, 20, 50)
+GC_THRESHOLDS = (50_000, 20, 50)
 
 
 async def run_crawl(
     folder: CrawlFolder, loaded: Loaded, seeds: Sequence[Discovered], display: Display
 ) -> Ended:
-    settings = _with_whole_paths(loaded.settings)
-    _check(settings)
+    settings = with_whole_paths(loaded.settings)
+    check(settings)
     require_contact(settings, seeds)
     if folder.is_new and not seeds:
         raise UsageError(f"{folder.path} holds no crawl yet: give at least one seed URL")
@@ -59,7 +60,7 @@ async def run_crawl(
         resumed = not folder.is_new
         folder.write_settings(dump_toml(settings))
         settings = _within_descriptors(settings, display)
-        gc.set_threshold(*_GC_THRESHOLDS)
+        gc.set_threshold(*GC_THRESHOLDS)
         ended, last = await _crawl(folder, settings, seeds, display, resumed)
         display.close(_summary(folder, ended, last, settings.archive.url))
         return ended
@@ -78,13 +79,13 @@ def _within_descriptors(settings: Settings, display: Display) -> Settings:
     return able
 
 
-def _with_whole_paths(settings: Settings) -> Settings:
+def with_whole_paths(settings: Settings) -> Settings:
     """A later run may start in another directory, and means the same files."""
     lists = tuple(os.path.abspath(path) for path in settings.crawl.blocklists)
     return msgspec.structs.replace(settings, crawl=msgspec.structs.replace(settings.crawl, blocklists=lists))
 
 
-def _check(settings: Settings) -> None:
+def check(settings: Settings) -> None:
     """What the settings' own checks cannot know, before it is written where every later run reads it."""
     Resolver(settings.fetch, SystemClock())
     Blocklists(settings.crawl.blocklists).load()
@@ -133,22 +134,22 @@ class _Run:
         self._figures = FrontierFigures()
 
     async def to_its_end(self) -> tuple[Ended, Snapshot]:
-        async with open_crawl(self._folder, self._settings, self._telemetry) as crawl:
+        async with opened(self._folder, self._settings, self._telemetry) as (crawl, labour):
             event = Event.CRAWL_RESUMED if self._resumed else Event.CRAWL_STARTED
             self._resumed = True
             path = str(self._folder.path)
             crawl.log.write(event, folder=path, seeds=len(self._seeds), version=__version__)
             _tell_given_back(crawl, self._display)
             try:
-                await _admit(crawl, self._seeds, self._display)
+                await admit_seeds(crawl, self._seeds, self._display)
                 self._seeds = []
                 async with uploading(crawl, self._display) as rest:
-                    ended = await _run(crawl, self._display)
+                    ended = await _run(crawl, labour, self._display)
                     ended = await rest(ended)
             finally:
                 with contextlib.suppress(SkitterError):
                     self._figures = figures(await crawl.frontier.stats())
-            last = await snapshot(crawl, Phase.DONE)
+            last = await snapshot(crawl, labour, Phase.DONE)
             crawl.log.write(Event.CRAWL_ENDED, how=ended, pages=last.pages, requests=last.requests)
             return ended, last
 
@@ -178,10 +179,10 @@ def _first_fault(error: BaseException) -> BaseException:
     return first
 
 
-async def _admit(crawl: Crawl, seeds: Sequence[Discovered], display: Display) -> None:
+async def admit_seeds(office: Office, seeds: Sequence[Discovered], display: Display) -> None:
     known = 0
     for start in range(0, len(seeds), _SEED_BATCH):
-        verdicts = await crawl.frontier.admit(seeds[start : start + _SEED_BATCH])
+        verdicts = await office.frontier.admit(seeds[start : start + _SEED_BATCH])
         known += sum(verdict.kind is VerdictKind.KNOWN for verdict in verdicts)
         for seed, verdict in zip(seeds[start : start + _SEED_BATCH], verdicts, strict=True):
             if verdict.kind is VerdictKind.REFUSED:
@@ -192,7 +193,7 @@ async def _admit(crawl: Crawl, seeds: Sequence[Discovered], display: Display) ->
         display.note(f"{known:,} of {len(seeds):,} seeds were known already")
 
 
-def _tell_given_back(crawl: Crawl, display: Display) -> None:
+def _tell_given_back(crawl: Office, display: Display) -> None:
     segments, fetches = crawl.given_back
     if segments:
         display.note(
@@ -202,14 +203,14 @@ def _tell_given_back(crawl: Crawl, display: Display) -> None:
         crawl.log.write(Event.SEGMENTS_LOST, segments=segments, requests=fetches)
 
 
-async def _run(crawl: Crawl, display: Display) -> Ended:
-    """The loop, with the display beside it and Ctrl-C understood: once drains, twice stops."""
-    running = asyncio.create_task(crawl.loop.run())
-    showing = asyncio.create_task(_show(crawl, display))
-    _on_interrupt(crawl, running, display)
+async def _run(office: Office, labour: Labour, display: Display) -> Ended:
+    """The work, with the display beside it and Ctrl-C understood: once drains, twice stops."""
+    running = asyncio.create_task(labour.run())
+    showing = asyncio.create_task(_show(office, labour, display))
+    _on_interrupt(office, labour, running, display)
     try:
         ended = await running
-        crawl.desk.complain_of_room()
+        office.desk.complain_of_room()
         return ended
     except asyncio.CancelledError:
         return Ended.STOPPED
@@ -218,54 +219,45 @@ async def _run(crawl: Crawl, display: Display) -> Ended:
         await asyncio.gather(showing, return_exceptions=True)
 
 
-def _on_interrupt(crawl: Crawl, running: asyncio.Task[Ended], display: Display) -> None:
+def _on_interrupt(office: Office, labour: Labour, running: asyncio.Task[Ended], display: Display) -> None:
     def interrupted(name: str) -> None:
-        if crawl.loop.draining and not crawl.desk.is_short_of_room:
+        if labour.draining and not office.desk.is_short_of_room:
             display.note(f"{name} again: stopping at once; what was in flight will be fetched again")
             running.cancel()
             return
-        display.note(
-            f"{name}: finishing {crawl.fetcher.in_flight} requests in flight; press again to stop at once"
-        )
-        crawl.log.write(Event.CRAWL_DRAINING, why=name)
-        crawl.desk.drain()
-        crawl.loop.drain()
+        display.note(f"{name}: finishing {labour.in_flight} requests in flight; press again to stop at once")
+        office.log.write(Event.CRAWL_DRAINING, why=name)
+        office.desk.drain()
+        labour.drain()
 
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, interrupted, "Ctrl-C")
     loop.add_signal_handler(signal.SIGTERM, interrupted, "SIGTERM")
 
 
-async def _show(crawl: Crawl, display: Display) -> None:
+async def _show(office: Office, labour: Labour, display: Display) -> None:
     while True:
         phase = Phase.CRAWLING
-        if crawl.loop.draining:
+        if labour.draining:
             phase = Phase.DRAINING
-        elif crawl.desk.is_paused:
+        elif office.desk.is_paused:
             phase = Phase.PAUSED
-        elif crawl.loop.waiting_until is not None:
+        elif labour.waiting_until is not None:
             phase = Phase.WAITING
-        display.update(await snapshot(crawl, phase))
-        crawl.log.flush()
+        display.update(await snapshot(office, labour, phase))
+        office.log.flush()
         await asyncio.sleep(_REFRESH)
 
 
-async def snapshot(crawl: Crawl, phase: Phase) -> Snapshot:
-    telemetry = crawl.telemetry
-    telemetry.gauge(Metric.IN_FLIGHT, crawl.fetcher.in_flight)
-    telemetry.gauge(Metric.LEASES, crawl.loop.held)
-    pulse = round(crawl.loop.longest_pulse * 1000)
-    telemetry.gauge(Metric.LONGEST_PULSE, max(pulse, telemetry.value(Metric.LONGEST_PULSE)))
-    telemetry.gauge(Metric.DNS_HITS, crawl.resolver.hits)
-    telemetry.gauge(Metric.DNS_LOOKUPS, crawl.resolver.misses)
-    telemetry.gauge(Metric.DNS_FAILURES, crawl.resolver.failures)
-    telemetry.gauge(Metric.DNS_MS, round(crawl.resolver.seconds * 1000))
-    telemetry.gauge(Metric.LOG_DROPPED, crawl.log.dropped)
-    telemetry.gauge(Metric.PARTS, crawl.archive.parts_written)
-    if crawl.uploader is not None:
-        telemetry.gauge(Metric.STORED_SEGMENTS, crawl.uploader.uploaded)
-        telemetry.gauge(Metric.SPOOL, crawl.uploader.spooled())
-    return telemetry.snapshot(crawl.clock.now(), figures(await crawl.frontier.stats()), phase)
+async def snapshot(office: Office, labour: Labour, phase: Phase) -> Snapshot:
+    telemetry = office.telemetry
+    labour.measure(telemetry)
+    telemetry.gauge(Metric.LOG_DROPPED, office.log.dropped)
+    telemetry.gauge(Metric.PARTS, office.archive.parts_written)
+    if office.uploader is not None:
+        telemetry.gauge(Metric.STORED_SEGMENTS, office.uploader.uploaded)
+        telemetry.gauge(Metric.SPOOL, office.uploader.spooled())
+    return telemetry.snapshot(office.clock.now(), figures(await office.frontier.stats()), phase)
 
 
 def figures(stats: Stats) -> FrontierFigures:

@@ -1,90 +1,88 @@
-"""`skitter serve`: the frontier of a folder behind the HTTP API, for workers and operators elsewhere.
+"""`skitter serve`: opens a crawl's folder as `crawl` does and serves it to workers and operators.
 
-Opens the folder as a crawl does, fetches nothing itself, and keeps the frontier in order: what is due is
-promoted, leases that ran out go back, everything is synced.
+Fetches nothing itself. SIGTERM and Ctrl-C close it: what was delivered is committed, what is out with workers is
+delivered to the next server, or fetched again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import gc
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import sys
+from collections.abc import Callable, Sequence
 
+from skitter import __version__
+from skitter.console.crawl import GC_THRESHOLDS, admit_seeds, check, with_whole_paths
+from skitter.console.display import PlainDisplay
+from skitter.console.uploading import uploading
 from skitter.folder import CrawlFolder
+from skitter.model import Discovered
+from skitter.seeds import require_contact
 from skitter.service.access import Access
-from skitter.service.brain import Brain
-from skitter.service.serve import check_listen, serving
-from skitter.service.tickets import seal_of
-from skitter.settings import Settings
+from skitter.service.serve import check_listen
 from skitter.settings.load import Loaded, dump_toml
-from skitter.wiring import Crawl, open_crawl, probe_objects
+from skitter.telemetry import Ended, Event
+from skitter.wiring import Office, open_office, probe_objects, serving_office
 
 _BEAT = 0.05
 
 
 async def run_serve(
-    folder: CrawlFolder, loaded: Loaded, listen: str, tokens: Access, say: Callable[[str], None]
+    folder: CrawlFolder,
+    loaded: Loaded,
+    seeds: Sequence[Discovered],
+    listen: str,
+    tokens: Access,
+    say: Callable[[str], None],
 ) -> int:
     """Until SIGINT or SIGTERM. `say` is told where the service is once it answers."""
     check_listen(listen, tokens)
-    await probe_objects(loaded.settings)
+    display = PlainDisplay(sys.stderr)
+    settings = with_whole_paths(loaded.settings)
+    check(settings)
+    require_contact(settings, seeds)
+    await probe_objects(settings)
     folder.lock()
     try:
-        folder.write_settings(dump_toml(loaded.settings))
-        async with (
-            open_crawl(folder, loaded.settings) as crawl,
-            keeping(crawl) as keeper,
-            serving(_brain(folder, loaded.settings, crawl), listen, tokens) as where,
-        ):
-            say(where)
-            await _stopped(keeper)
+        folder.write_settings(dump_toml(settings))
+        gc.set_threshold(*GC_THRESHOLDS)
+        async with open_office(folder, settings) as office:
+            office.log.write(Event.CRAWL_RESUMED, folder=str(folder.path), version=__version__)
+            await admit_seeds(office, seeds, display)
+            async with uploading(office, display) as rest:
+                async with serving_office(office, folder, settings, listen, tokens) as (where, _):
+                    say(where)
+                    await _until_told(office)
+                await rest(Ended.INTERRUPTED)
+            office.log.write(Event.CRAWL_ENDED, how=Ended.INTERRUPTED)
     finally:
         folder.unlock()
     return 0
 
 
-def _brain(folder: CrawlFolder, settings: Settings, crawl: Crawl) -> Brain:
-    return Brain(
-        frontier=crawl.frontier,
-        settings=settings,
-        folder=folder,
-        telemetry=crawl.telemetry,
-        clock=crawl.clock,
-        seal=seal_of(folder.path),
-        desk=crawl.desk,
-    )
-
-
-async def _stopped(keeper: asyncio.Task[None]) -> None:
-    """Until a signal comes, or the keeper meets a fault of ours, which is raised."""
+async def _until_told(office: Office) -> None:
+    stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    told = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
-    waiting = asyncio.create_task(told.wait())
-    await asyncio.wait((waiting, keeper), return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    if keeper.done():
-        keeper.result()
-
-
-@asynccontextmanager
-async def keeping(crawl: Crawl) -> AsyncIterator[asyncio.Task[None]]:
-    """The desk's duties, which no worker of this process reminds it of."""
-    keeper = asyncio.create_task(_keep(crawl))
+        loop.add_signal_handler(number, stopped.set)
+    beating = asyncio.create_task(beat(office))
+    stopping = asyncio.create_task(stopped.wait())
     try:
-        yield keeper
+        await asyncio.wait((beating, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if beating.done():
+            beating.result()
     finally:
-        keeper.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await keeper
+        office.desk.drain()
+        for task in (beating, stopping):
+            task.cancel()
+        await asyncio.gather(beating, stopping, return_exceptions=True)
 
 
-async def _keep(crawl: Crawl) -> None:
+async def beat(office: Office) -> None:
+    """The desk's duties, for as long as it serves."""
     while True:
-        await crawl.desk.beat()
-        crawl.desk.complain_of_room()
-        crawl.log.flush()
+        await office.desk.beat()
+        office.desk.complain_of_room()
+        office.log.flush()
         await asyncio.sleep(_BEAT)

@@ -14,14 +14,14 @@ from skitter.console.display import Display
 from skitter.console.wording import counted, size
 from skitter.desk.upload import Uploader
 from skitter.telemetry import Ended, Event
-from skitter.wiring import Crawl, close_archive
+from skitter.wiring import Office, close_archive
 
 _LOOK = 0.25
 _SAY_AGAIN = 10.0
 
 
 @contextlib.asynccontextmanager
-async def uploading(crawl: Crawl, display: Display) -> AsyncIterator[Callable[[Ended], Awaitable[Ended]]]:
+async def uploading(crawl: Office, display: Display) -> AsyncIterator[Callable[[Ended], Awaitable[Ended]]]:
     """Finished segments are uploaded meanwhile; what is yielded uploads the rest, and says how it all ended."""
     uploader = crawl.uploader
     if uploader is None:
@@ -49,7 +49,7 @@ async def _nothing_to_do(ended: Ended) -> Ended:
 
 
 async def _upload_rest(
-    crawl: Crawl, uploader: Uploader, running: asyncio.Task[None], display: Display, ended: Ended
+    crawl: Office, uploader: Uploader, running: asyncio.Task[None], display: Display, ended: Ended
 ) -> Ended:
     """The last segment is finished and uploaded; Ctrl-C leaves what is left to the next run."""
     await close_archive(crawl.archive, crawl.frontier)
@@ -74,7 +74,7 @@ async def _upload_rest(
     return Ended.INTERRUPTED
 
 
-async def _tell(crawl: Crawl, uploader: Uploader, display: Display) -> None:
+async def _tell(crawl: Office, uploader: Uploader, display: Display) -> None:
     """Trouble when it begins, from time to time, and when it is over; the same of a spool that is full."""
     said, said_at, was_paused = "", 0.0, False
     while True:
@@ -95,7 +95,7 @@ async def _tell(crawl: Crawl, uploader: Uploader, display: Display) -> None:
         await asyncio.sleep(_LOOK)
 
 
-def _tell_pause(crawl: Crawl, uploader: Uploader, display: Display, is_paused: bool) -> None:
+def _tell_pause(crawl: Office, uploader: Uploader, display: Display, is_paused: bool) -> None:
     if is_paused:
         why = f"{size(uploader.spooled())} wait for upload, and archive.spool allows no more"
         display.note(f"paused: {why}; goes on when they are fewer, Ctrl-C stops")

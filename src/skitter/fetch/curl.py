@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 
 import msgspec
 import pycurl
@@ -65,6 +66,10 @@ class Request(msgspec.Struct, frozen=True):
     dns_ms: float
 
 
+class TooLate(Exception):
+    """The right to make this request has ended before it could be made."""
+
+
 class Fetcher:
     def __init__(
         self,
@@ -106,10 +111,12 @@ class Fetcher:
         last_modified: str = "",
         verify_tls: bool | None = None,
         unwanted: Judge = lambda status, headers, start: "",
+        may_start: Callable[[], bool] = lambda: True,
     ) -> Exchange | Failed:
         """`unwanted` is asked before the first chunk of a body is kept, and again until it has seen 1,445
         bytes; its first objection ends the transfer. `verify_tls` is the operator's word for this host; None
-        leaves it to the settings."""
+        leaves it to the settings. `may_start` is asked when all is ready to be dialled: finding an address takes
+        its time, and so does a process that was stopped; `TooLate` is raised when it says no."""
         match = _SPLIT.match(url)
         if match is None:
             return Failed(kind=FailureKind.BAD_REDIRECT, detail="not a URL that can be dialled")
@@ -124,6 +131,8 @@ class Fetcher:
         verify = self._settings.verify_tls if verify_tls is None else verify_tls
         dns_ms = max(0.0, self._clock.now() - begun) * 1000
         request = self._request(match, _conditions(etag, last_modified), unwanted, verify, dns_ms)
+        if not may_start():
+            raise TooLate
         if len(addresses) == 1:
             return await self._transfer(request, addresses[0], answer.port, self._settings.connect_timeout)
         return await self._ask_in_turn(request, addresses, answer.port)

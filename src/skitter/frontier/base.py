@@ -9,6 +9,8 @@ What every implementation must keep, and `tests/contract` checks:
 - A known URL is in exactly one state, and the counts of `stats` add up to the URLs known.
 - At most one lease per host is live, and the host's next request may not start before `HostLease.not_before`,
   across settle, release, expiry and restart.
+- A lease of a worker in this process ends with the process; one of a `REMOTE` worker may be in use for as long as
+  a lease lasts, and its host rests for that long after a restart.
 - No page of a host is leased before its robots.txt was settled.
 - `settle` is atomic: the outcome, the links it brought, the host's health and the archive marks are committed
   together or not at all; settling twice changes nothing the second time.
@@ -42,6 +44,9 @@ from skitter.model import (
     UrlState,
     Verdict,
 )
+
+REMOTE = "remote:"
+"""How the names of workers in other processes begin: their leases outlive the process that gave them."""
 
 
 class Settled(StrEnum):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from skitter.clock import Clock
 from skitter.desk.brain import Delivery, Standing
+from skitter.desk.crew import Crew
 from skitter.desk.desk import Desk
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier, Settlement
@@ -45,6 +46,8 @@ class Brain:
     telemetry: Telemetry
     clock: Clock
     control: Control = field(default_factory=Control)
+    crew: Crew | None = None
+    """Who takes what workers deliver; None where the service only looks on."""
     watch: Watch = field(default_factory=Watch)
     measure: Callable[[], None] = lambda: None
     """Brings the gauges of `telemetry` up to date; called before they are told, once a second at most."""

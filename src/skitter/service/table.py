@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skitter.service import dashboard
+from skitter.service import dashboard, work
 from skitter.service.api import (
     crawl,
     hosts,
@@ -29,4 +29,5 @@ ROUTES: tuple[Route, ...] = (
     *traps.ROUTES,
     *operators.ROUTES,
     *dashboard.ROUTES,
+    *work.ROUTES,
 )

@@ -55,6 +55,12 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     max_pages: Annotated[Count, Doc(description="Stop after this many pages; 0 means no limit.")] = 0
     max_depth: Annotated[Count, Doc(description="Links further than this from a seed are refused.")] = 15
     max_url_length: Annotated[AtLeastOne, Doc(description="Longer URLs are refused.")] = 2048
+    workers: Annotated[
+        AtLeastOne,
+        Doc(
+            description="Processes that fetch and read pages; 1 does it in the process that keeps the crawl."
+        ),
+    ] = 1
     near_duplicates: Annotated[
         bool, Doc(description="Take fingerprints of pages' texts and record which page resembles which.")
     ] = True

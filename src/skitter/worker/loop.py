@@ -21,6 +21,7 @@ from functools import partial
 from skitter.clock import Clock
 from skitter.desk.brain import Brain, Delivery, Standing
 from skitter.desk.desk import ended_by
+from skitter.fetch.curl import TooLate
 from skitter.model import Failed, Host, HostLease, Task, Token
 from skitter.schedule.retry import RULES
 from skitter.settings import Settings
@@ -138,11 +139,13 @@ class Loop:
     async def _settle(self) -> None:
         if self._fault is not None:
             raise self._fault
-        if self._deliveries:
-            deliveries, self._deliveries = self._deliveries, []
+        # Both at once: a lease that is given up while the settling is awaited has a delivery that is not in it,
+        # and would be stale.
+        deliveries, self._deliveries = self._deliveries, []
+        given_up, self._given_up = self._given_up, []
+        if deliveries:
             await self._brain.settle(deliveries)
-        if self._given_up:
-            given_up, self._given_up = self._given_up, []
+        if given_up:
             await self._brain.release(given_up)
 
     async def _lease_more(self) -> Ended | None:
@@ -153,7 +156,9 @@ class Loop:
             return None if self._serving else Ended.INTERRUPTED
         if standing is Standing.PAUSED:
             return None
-        capacity = _MOST_LEASES - len(self._leases)
+        # With others about, no host is taken that would have to wait here for a place.
+        crowded = not self._ends and self._slots.waiting
+        capacity = 0 if crowded else _MOST_LEASES - len(self._leases)
         if capacity > 0:
             duration = self._settings.frontier.lease_duration
             for lease in await self._brain.lease(self._name, capacity, duration):
@@ -175,11 +180,21 @@ class Loop:
         if not soon:
             return
         deadlines = await self._brain.renew([(lease.host, lease.token) for lease in soon], duration)
+        if deadlines is None:
+            self._let_go(soon)
+            return
         for lease, deadline in zip(soon, deadlines, strict=True):
             if deadline is None:
                 self._lose(lease)
             elif lease.token in self._leases:
                 self._leases[lease.token] = (lease, deadline)
+
+    def _let_go(self, leases: list[HostLease]) -> None:
+        """Nobody could be asked for more time: of those that have none left, somebody else may be next."""
+        now = self._clock.now()
+        for lease in leases:
+            if lease.token in self._leases and self._leases[lease.token][1] <= now:
+                self._lose(lease)
 
     def _lose(self, lease: HostLease) -> None:
         """The host is not ours any more: what is in flight to it is aborted, and nothing of it is archived."""
@@ -288,7 +303,10 @@ class Loop:
 
     async def _one(self, lease: HostLease, pace: Pace, task: Task) -> bool:
         """One request; True when the host should be left alone after it."""
-        delivery = await self._step.run(lease, task)
+        try:
+            delivery = await self._step.run(lease, task, partial(self._may_start, lease))
+        except TooLate:
+            return True
         pace.sent(delivery.outcome.sent_at)
         self._deliveries.append(delivery)
         self.waiting_until = None

@@ -35,6 +35,10 @@ class Slots:
                 self.release()
             raise
 
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
     def release(self) -> None:
         self._held -= 1
         self.look()

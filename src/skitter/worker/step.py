@@ -84,13 +84,17 @@ class Step:
         """The lease will be served soon: what can be found out without asking the host, is."""
         self._fetcher.prepare(lease.tasks[0].url)
 
-    async def run(self, lease: HostLease, task: Task) -> Delivery:
+    async def run(
+        self, lease: HostLease, task: Task, may_start: Callable[[], bool] = lambda: True
+    ) -> Delivery:
+        """`may_start` is asked right before the request goes out; raises `TooLate` when it says no."""
         answer = await self._fetcher.fetch(
             task.url,
             etag=task.etag,
             last_modified=task.last_modified,
             verify_tls=lease.verify_tls,
             unwanted=_judge_for(task),
+            may_start=may_start,
         )
         if isinstance(answer, Failed):
             now = self._clock.now()

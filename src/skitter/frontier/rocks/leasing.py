@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from skitter.frontier.base import REMOTE
 from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.rows import (
@@ -245,12 +246,19 @@ class Leasing:
             if host is None or host.lease is None:
                 turn.delete("timers", key)
                 continue
-            last = turn.now if all_of_them else max(host.lease.deadline, seconds(key[:8]))
+            last = (
+                self._end_of(turn, host.lease) if all_of_them else max(host.lease.deadline, seconds(key[:8]))
+            )
             host.last_start = max(host.last_start, last)
             turn.end_lease(key[8:], host)
             ended += 1
         book.timers_low = low
         return ended
+
+    def _end_of(self, turn: Turn, lease: LeaseRow) -> float:
+        """The process that gave the lease is dead. A worker of another may go on until its deadline, of which
+        only this is certain: stored times are by a clock that may have been set since."""
+        return turn.now + (self._settings.frontier.lease_duration if lease.worker.startswith(REMOTE) else 0.0)
 
 
 def _fit(delay: float, parallel: int, duration: float, usual: int) -> int:

@@ -1,0 +1,244 @@
+"""How much does a server take that keeps a crawl for others, and how much faster are two workers than one?
+
+    python -m bench.service --pages 20000
+
+A real `skitter serve`, and simulated workers in this process: they lease, invent pages of 30 links of which 27
+are known, and deliver them with parcels of a real page, once without the links that a worker leaves out and once
+with all of them. Pages a second are per second of the server's own CPU, so that what else runs here matters less;
+lease latency is as the workers see it. Then `skitter crawl` of sixteen hosts on nginx (openjdk-17-doc), in its
+own process and with two workers. A table, one JSON object as the last line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from statistics import quantiles
+
+import uvloop
+from msgspec.structs import replace
+
+from bench._crawls import run_with_usage, skitter_command, start
+from bench._keys import KEYS
+from bench._nginx import serving
+from bench._report import last_line, progress, table
+from bench.archive import DOCUMENTS, exchanges, read
+from skitter.archive.packing import Packer, Parcel
+from skitter.clock import SystemClock
+from skitter.desk.brain import Delivery
+from skitter.model import Discovered, Fetched, Host, HostLease, Outcome, Result, RobotsRead, Task, TaskKind
+from skitter.settings import ArchiveSettings
+from skitter.urls.links import LinkReader
+from skitter.worker.link import Link
+from skitter.worker.offered import Offered
+from skitter.worker.remote import RemoteBrain
+
+HOSTS = 64
+LINKS, NEW = 30, 3
+SETTINGS = """\
+[crawl]
+scope = "any"
+[politeness]
+delay = 0
+slow_factor = 0
+"""
+
+
+class All(Offered):
+    """Leaves nothing out."""
+
+    def sifted(self, delivery: Delivery) -> Delivery:
+        return delivery
+
+
+class Simulated:
+    """A worker without a web. Each page links three new ones of its host and 27 of those told before; `told` says
+    how many these are, by host, and is common to all workers."""
+
+    def __init__(
+        self, where: str, parcels: list[Parcel], name: str, sifting: bool, told: dict[Host, int]
+    ) -> None:
+        self._clock = SystemClock()
+        self.brain = RemoteBrain(Link(where), self._clock, name)
+        if not sifting:
+            self.brain.offered = All()
+        self._parcels = parcels
+        self._told = told
+        self._random = random.Random(name)
+        self.lease_seconds: list[float] = []
+        self.pages = 0
+
+    async def run(self, pages: int) -> None:
+        await self.brain.join()
+        while self.pages < pages:
+            began = time.perf_counter()
+            leases = await self.brain.lease("", 64, 60.0)
+            self.lease_seconds.append(time.perf_counter() - began)
+            deliveries = [self._delivery(lease, task) for lease in leases for task in lease.tasks]
+            await self.brain.settle(deliveries)
+            self.pages += len(deliveries)
+
+    def _delivery(self, lease: HostLease, task: Task) -> Delivery:
+        now = self._clock.now()
+        digest = self._random.randbytes(32)
+        parcel = replace(self._random.choice(self._parcels), url=task.url, digest=digest, sent_at=now)
+        outcome = Outcome(
+            host=lease.host,
+            token=lease.token,
+            kind=task.kind,
+            key=task.key,
+            sent_at=now,
+            ended_at=now + 0.001,
+            result=self._result(lease.host, task, digest),
+        )
+        return Delivery(outcome, parcel)
+
+    def _result(self, host: Host, task: Task, digest: bytes) -> Result:
+        if task.kind is TaskKind.ROBOTS:
+            return RobotsRead(status=404, digest=digest)
+        told = self._told.get(host, 1)
+        self._told[host] = told + NEW
+        known = self._random.sample(range(told), min(told, LINKS - NEW))
+        paths = [*known, *range(told, told + NEW)]
+        links = tuple([_link(host, path, task) for path in paths])
+        return Fetched(
+            status=200, digest=digest, size=29_000, links=links, simhash=self._random.getrandbits(64)
+        )
+
+
+def _link(host: Host, path: int, task: Task) -> Discovered:
+    url = f"{host}/{path}"
+    return Discovered(url=url, key=KEYS.key_of(url), host=host, depth=min(task.depth + 1, 9), parent=task.key)
+
+
+def parcels() -> list[Parcel]:
+    packer = Packer(ArchiveSettings())
+    given = read(exchanges(DOCUMENTS, 100), LinkReader(KEYS))
+    return [
+        packer.pack(e, digest=sha256(e.body).digest(), media_type="text/html", said=said) for e, said in given
+    ]
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    config, seeds, output = folder / "settings.toml", folder / "seeds", folder / "output"
+    config.write_text(SETTINGS)
+    seeds.write_text("".join(f"http://h{number}.test/0\n" for number in range(HOSTS)))
+    command = skitter_command("serve", str(folder / "crawl"), str(seeds), "--listen", "127.0.0.1:0", "--json")
+    environ = {"SKITTER_IDENTITY_CONTACT": "bench@example.org"}
+    with output.open("wb") as stream, start([*command, "--config", str(config)], stream, environ) as child:
+        try:
+            while not (found := re.search(r'"serving": "([^"]+)"', output.read_text())):
+                if child.poll() is not None:
+                    raise SystemExit(output.read_text())
+                time.sleep(0.05)
+            yield found[1], child
+        finally:
+            child.terminate()
+            child.wait()
+
+
+def cpu_of(child: subprocess.Popen[bytes]) -> float:
+    fields = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def load(pages: int, made: list[Parcel], sifting: bool) -> dict[str, float]:
+    """The second half of the pages counts: by then most links are known, and the store has settled down."""
+
+    async def main(where: str, child: subprocess.Popen[bytes]) -> dict[str, float]:
+        told: dict[Host, int] = {}
+        workers = [Simulated(where, made, f"w{number}", sifting, told) for number in range(4)]
+        await asyncio.gather(*(worker.run(pages // 8) for worker in workers))
+        for worker in workers:
+            worker.lease_seconds.clear()
+        before, cpu, began = sum(worker.pages for worker in workers), cpu_of(child), time.monotonic()
+        await asyncio.gather(*(worker.run(pages // 4) for worker in workers))
+        done = sum(worker.pages for worker in workers) - before
+        spent, wall = cpu_of(child) - cpu, time.monotonic() - began
+        waits = [wait * 1000 for worker in workers for wait in worker.lease_seconds]
+        return {
+            "pages": done,
+            "pages_per_server_cpu_second": round(done / spent),
+            "pages_per_second": round(done / wall),
+            "lease_p50_ms": round(quantiles(waits, n=100)[49], 1),
+            "lease_p99_ms": round(quantiles(waits, n=100)[98], 1),
+            "links_saved": round(sum(worker.brain.offered.saved for worker in workers) / (done + before), 1),
+        }
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served(Path(folder)) as (where, child),
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        return runner.run(main(where, child))
+
+
+def crawled(nginx: str, pages: int, workers: int) -> dict[str, float]:
+    names = [f"d{number}.test" for number in range(16)]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        config = folder / "settings.toml"
+        config.write_text("[politeness]\ndelay = 0\nslow_factor = 0\n")
+        with serving(nginx, DOCUMENTS, folder) as port:
+            seeds = [f"http://{name}/index.html" for name in names]
+            command = skitter_command(
+                "crawl", *seeds, "--into", str(folder / "crawl"), "--config", str(config)
+            )
+            command += ["--resolve", f"*:80:127.0.0.1:{port}", "--allow-private", "--json"]
+            command += ["--max-pages", str(pages), "--workers", str(workers)]
+            output = folder / "output"
+            with output.open("wb") as stream:
+                usage = run_with_usage(command, stream)
+            last = json.loads(output.read_text().splitlines()[-1])
+    assert usage.code == 0, usage
+    found = last.get("last", last)["pages"]
+    return {
+        "workers": workers,
+        "pages": found,
+        "wall": round(usage.wall, 2),
+        "pages_per_second": round(found / usage.wall),
+        "cpu_us_a_page": round(usage.cpu / found * 1e6),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.service", description=__doc__)
+    parser.add_argument("--pages", type=int, default=20_000)
+    parser.add_argument("--crawl-pages", type=int, default=10_000)
+    options = parser.parse_args()
+    nginx = shutil.which("nginx")
+    if nginx is None or not DOCUMENTS.is_dir():
+        print("nginx and openjdk-17-doc are needed", file=sys.stderr)
+        return 2
+    made = parcels()
+    loads = {}
+    for name, sifting in (("links left out", True), ("all links", False)):
+        loads[name] = load(options.pages, made, sifting)
+        progress(f"{name}: {loads[name]}")
+    crawls = (
+        [crawled(nginx, options.crawl_pages, workers) for workers in (1, 2)] if options.crawl_pages else []
+    )
+    keys = list(loads["all links"])
+    print(table([("server", *keys), *((name, *(row[key] for key in keys)) for name, row in loads.items())]))
+    if crawls:
+        print(table([tuple(crawls[0]), *(tuple(row.values()) for row in crawls)]))
+    last_line({"loads": loads, "crawls": crawls})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""The workers in other processes, as the desk sees them: what each was told last, and what it said of itself.
+
+Between `service/work.py` and the desk. An ask that was answered already is answered again with the same words, so
+a worker whose answer got lost may ask as often as it likes. Bounded, and lost with the process: a worker that
+speaks to a new one is told by `server`, and what it settles a second time changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import OrderedDict, deque
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from skitter.clock import Clock
+from skitter.desk.desk import Desk
+from skitter.desk.wire import Ask
+from skitter.frontier.base import REMOTE
+from skitter.model import Host, HostLease, Token
+
+T = TypeVar("T")
+_MOST = 10_000
+_MOST_LEASES = 8_192
+_SILENT_AFTER = 15.0
+
+
+class Member(msgspec.Struct):
+    """A worker by its last word. `replies` has the last reply by kind: it asks one thing after the other."""
+
+    incarnation: str
+    heard_at: float
+    in_flight: int = 0
+    saved: int = 0
+    leases: deque[tuple[Host, Token]] = msgspec.field(default_factory=lambda: deque(maxlen=_MOST_LEASES))
+    replies: dict[str, tuple[int, asyncio.Task[Any]]] = {}
+
+
+class Crew:
+    def __init__(self, desk: Desk, clock: Clock, *, leashed: bool = False) -> None:
+        self.desk = desk
+        self._prefix = "" if leashed else REMOTE
+        self.server = secrets.token_hex(8)
+        self._clock = clock
+        self._members: OrderedDict[str, Member] = OrderedDict()
+
+    async def once(self, kind: str, ask: Ask, act: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The first to ask may have hung up while it was still being done: whoever asks again waits for that."""
+        replies = self._member(ask).replies
+        told = replies.get(kind)
+        if told is None or told[0] != ask.sequence:
+            told = replies[kind] = (ask.sequence, asyncio.create_task(act()))
+        try:
+            reply: T = await asyncio.shield(told[1])
+        except Exception:
+            if replies.get(kind) is told:
+                del replies[kind]
+            raise
+        return reply
+
+    def heard(self, ask: Ask, *, in_flight: int | None = None, saved: int = 0) -> None:
+        member = self._member(ask)
+        member.heard_at = self._clock.now()
+        member.saved = max(member.saved, saved)
+        if in_flight is not None:
+            member.in_flight = in_flight
+
+    def name_of(self, ask: Ask) -> str:
+        """What the frontier calls the worker."""
+        return self._prefix + ask.worker
+
+    def gave(self, ask: Ask, leases: Sequence[HostLease]) -> None:
+        self._member(ask).leases.extend((lease.host, lease.token) for lease in leases)
+
+    async def died(self, worker: str) -> None:
+        """Known to be dead, not only silent: its hosts need not wait for a deadline. Those that it had done with
+        already are in nobody's way: a lease that has ended is not released again."""
+        member = self._members.pop(worker, None)
+        if member is not None:
+            await self.desk.release(list(member.leases))
+
+    @property
+    def in_flight(self) -> int:
+        """Requests, over all workers that were heard of lately."""
+        return sum(member.in_flight for member in self._present())
+
+    @property
+    def workers(self) -> int:
+        return len(self._present())
+
+    @property
+    def saved(self) -> int:
+        """Links that did not have to cross the wire."""
+        return sum(member.saved for member in self._members.values())
+
+    def _present(self) -> list[Member]:
+        since = self._clock.now() - _SILENT_AFTER
+        return [member for member in self._members.values() if member.heard_at > since]
+
+    def _member(self, ask: Ask) -> Member:
+        member = self._members.get(ask.worker)
+        if member is None or member.incarnation != ask.incarnation:
+            member = self._members[ask.worker] = Member(ask.incarnation, self._clock.now())
+        self._members.move_to_end(ask.worker)
+        if len(self._members) > _MOST:
+            self._members.popitem(last=False)
+        return member

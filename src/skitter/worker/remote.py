@@ -1,0 +1,316 @@
+"""A desk in another process, as a worker sees it: the brain over HTTP.
+
+Below the loop, above `link.py`. Asks that got no answer are sent again with the same number, so nothing is leased
+or settled twice. While nobody answers no request is started; what was fetched is kept for as long as it can be of
+use, and delivered when the server is back. Times are translated so that a doubt is never at the expense of a
+host: leases end sooner here, begin later, and requests count as sent later than they were.
+
+    present   every ask is answered
+    away      nobody answers: standing is PAUSED, and from time to time it is tried again
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from skitter import __version__
+from skitter.clock import Clock
+from skitter.desk.brain import Delivery, Standing
+from skitter.desk.wire import (
+    JOIN,
+    LEASE,
+    RELEASE,
+    RENEW,
+    SETTLE,
+    Answer,
+    Ask,
+    Given,
+    JoinAsk,
+    Joined,
+    LeaseAsk,
+    LeasesAsk,
+    Released,
+    Renewed,
+    SettleAsk,
+    Taken,
+)
+from skitter.errors import UsageError
+from skitter.frontier.base import Horizon, Settled
+from skitter.log import Log
+from skitter.model import Host, HostLease, Token
+from skitter.settings import Settings
+from skitter.telemetry import Event
+from skitter.worker.link import Away, Link, Refused
+from skitter.worker.offered import Offered
+
+A = TypeVar("A", bound=Answer)
+_FIRST_WAIT, _LONGEST_WAIT = 0.2, 5.0
+_LOOK = 0.5
+# What is delivered so long after the lease has ended is hardly of use: the URL was given to somebody else.
+_GRACE = 120.0
+# Of the hosts that are ready: the others are for the others.
+_MOST_AT_ONCE = 64
+# A settle holds up the other workers' asks: 64 pages for some 20 ms.
+_BATCH = 64
+_BATCH_BYTES = 8_000_000
+_UNACCEPTABLE = (400, 413, 422)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class _Batch(NamedTuple):
+    sequence: int
+    since: float
+    deliveries: list[Delivery]
+
+
+class RemoteBrain:
+    """`_waiting` are deliveries with the time they came in; `_batch` is the one under way, which keeps its number
+    until it is answered."""
+
+    def __init__(self, link: Link, clock: Clock, name: str) -> None:
+        self._link = link
+        self._clock = clock
+        self._name = name
+        self._incarnation = secrets.token_hex(8)
+        self._sequence = 0
+        self._server = ""
+        self._offset = 0.0
+        self._standing = Standing.OPEN
+        self._duration = 60.0
+        self._is_away = False
+        self._wait = _FIRST_WAIT
+        self._retry_at = 0.0
+        self._look_at = 0.0
+        self._waiting: deque[tuple[float, Delivery]] = deque()
+        self._batch: _Batch | None = None
+        self._lease_sequence: int | None = None
+        self._released: list[tuple[Host, Token]] = []
+        self.offered = Offered()
+        self.log: Log | None = None
+        self.in_flight: Callable[[], int] = lambda: 0
+
+    async def join(self) -> Settings:
+        """The settings of the crawl. Raises `Away` when nobody is there."""
+        ask = JoinAsk(**self._signed(), version=__version__)
+        try:
+            settings = (await self._call(JOIN, ask, Joined)).settings
+        except Refused as error:
+            raise UsageError(f"the server does not take this worker: {error.detail}") from None
+        self._duration = settings.frontier.lease_duration
+        return settings
+
+    # -- the brain
+
+    @property
+    def standing(self) -> Standing:
+        # A server that closes may come back; only its own worker ends with it.
+        return Standing.OPEN if self._standing is Standing.OPEN and not self._is_away else Standing.PAUSED
+
+    async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
+        if self._lease_sequence is None:
+            self._lease_sequence = self._next()
+        ask = LeaseAsk(
+            worker=self._name,
+            incarnation=self._incarnation,
+            sequence=self._lease_sequence,
+            capacity=min(capacity, _MOST_AT_ONCE),
+            in_flight=self.in_flight(),
+        )
+        asked_at = self._clock.now()
+        given = await self._tried(LEASE, ask, Given)
+        if given is None:
+            return []
+        self._lease_sequence = None
+        return [self._translated(lease, given.now, asked_at) for lease in given.leases]
+
+    async def settle(self, deliveries: Sequence[Delivery]) -> None:
+        now = self._clock.now()
+        self._waiting.extend((now, delivery) for delivery in deliveries)
+        await self._flush()
+
+    async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None] | None:
+        asked_at = self._clock.now()
+        renewed = await self._tried(RENEW, LeasesAsk(**self._signed(), leases=list(leases)), Renewed)
+        if renewed is None:
+            return None
+        here = asked_at - renewed.now
+        return [None if deadline is None else here + deadline for deadline in renewed.deadlines]
+
+    async def release(self, leases: Sequence[tuple[Host, Token]]) -> None:
+        self._released += leases
+        await self._flush()
+
+    async def horizon(self) -> Horizon:
+        raise NotImplementedError("the server knows when a crawl is over, not its workers")
+
+    async def beat(self) -> None:
+        self._drop_what_is_too_old()
+        if self._waiting or self._batch or self._released:
+            await self._flush()
+        elif self.standing is not Standing.OPEN and (now := self._clock.now()) >= self._look_at:
+            # The loop asks for nothing meanwhile, and would never hear that it may go on.
+            self._look_at = now + _LOOK
+            await self._tried(RENEW, LeasesAsk(**self._signed(), leases=[]), Renewed)
+
+    @property
+    def undelivered(self) -> int:
+        return len(self._waiting) + (len(self._batch.deliveries) if self._batch else 0)
+
+    @property
+    def is_away(self) -> bool:
+        return self._is_away
+
+    # -- deliveries
+
+    async def _flush(self) -> None:
+        while self._batch or self._waiting:
+            if self._batch is None:
+                self._batch = self._next_batch()
+            if not await self._deliver(self._batch.sequence, self._batch.deliveries):
+                return
+            self._batch = None
+        if self._released:
+            ask = LeasesAsk(**self._signed(), leases=self._released)
+            if await self._tried(RELEASE, ask, Released) is not None:
+                self._released = []
+
+    async def _deliver(self, sequence: int, deliveries: list[Delivery]) -> bool:
+        """True when they need not be told again."""
+        sifted = [self.offered.sifted(delivery) for delivery in deliveries]
+        ask = SettleAsk(
+            worker=self._name,
+            incarnation=self._incarnation,
+            sequence=sequence,
+            deliveries=[self._dated(delivery) for delivery in sifted],
+            saved=self.offered.saved,
+        )
+        try:
+            taken = await self._tried(SETTLE, ask, Taken)
+        except Refused as error:
+            self._tell(Event.DELIVERIES_DROPPED, deliveries=len(deliveries), why=error.detail)
+            return True
+        if taken is None:
+            return False
+        outcomes = [delivery.outcome for delivery in deliveries]
+        verdicts = zip(outcomes, taken.settled, strict=True)
+        self.offered.accepted([outcome for outcome, settled in verdicts if settled is not Settled.STALE])
+        return True
+
+    def _next_batch(self) -> _Batch:
+        batch = _Batch(self._next(), self._waiting[0][0], [])
+        size = 0
+        while self._waiting and len(batch.deliveries) < _BATCH:
+            weight = _weight(self._waiting[0][1])
+            if batch.deliveries and size + weight > _BATCH_BYTES:
+                break
+            batch.deliveries.append(self._waiting.popleft()[1])
+            size += weight
+        return batch
+
+    def _drop_what_is_too_old(self) -> None:
+        too_old = self._clock.now() - self._duration - _GRACE
+        dropped = 0
+        if self._batch is not None and self._batch.since < too_old:
+            dropped, self._batch = len(self._batch.deliveries), None
+        while self._waiting and self._waiting[0][0] < too_old:
+            self._waiting.popleft()
+            dropped += 1
+        if dropped:
+            self._tell(Event.DELIVERIES_DROPPED, deliveries=dropped, why="the server was away for too long")
+
+    # -- times
+
+    def _translated(self, lease: HostLease, now: float, asked_at: float) -> HostLease:
+        """The server wrote `now` between our asking and our hearing of it: it ends at the soonest that this can
+        mean, and begins at the latest."""
+        return replace(
+            lease,
+            deadline=asked_at + (lease.deadline - now),
+            not_before=self._clock.now() + (lease.not_before - now),
+        )
+
+    def _dated(self, delivery: Delivery) -> Delivery:
+        outcome, offset = delivery.outcome, self._offset
+        outcome = replace(outcome, sent_at=outcome.sent_at + offset, ended_at=outcome.ended_at + offset)
+        return replace(delivery, outcome=outcome)
+
+    def _heard(self, answer: Answer, asked_at: float, heard_at: float) -> None:
+        """The offset to the server's clock is an upper bound, and is not touched without need: if it went up and
+        down with every answer, so would the gaps between requests that the server sees."""
+        latest, soonest = answer.now - asked_at, answer.now - heard_at
+        if answer.server != self._server:
+            if self._server:
+                # It may have lost its last second: what it was told then it must be told again.
+                self.offered.forget()
+            self._server, self._offset = answer.server, latest
+        elif self._offset < soonest:
+            self._offset = latest
+        self._standing = answer.standing
+
+    # -- asking
+
+    def _next(self) -> int:
+        self._sequence += 1
+        return self._sequence
+
+    def _signed(self) -> dict[str, Any]:
+        return {"worker": self._name, "incarnation": self._incarnation, "sequence": self._next()}
+
+    async def _tried(self, path: str, ask: Ask, answer: type[A]) -> A | None:
+        """None while the server is away; it is asked again now and then."""
+        if self._is_away and self._clock.now() < self._retry_at:
+            return None
+        try:
+            heard = await self._asked_twice(path, ask, answer)
+        except Away as error:
+            if not self._is_away:
+                self._tell(Event.SERVER_AWAY, why=str(error))
+            self._is_away = True
+            self._retry_at = self._clock.now() + self._wait
+            self._wait = min(2 * self._wait, _LONGEST_WAIT)
+            return None
+        if self._is_away:
+            self._tell(Event.SERVER_BACK, undelivered=self.undelivered)
+        self._is_away, self._wait = False, _FIRST_WAIT
+        return heard
+
+    async def _asked_twice(self, path: str, ask: Ask, answer: type[A]) -> A:
+        """A connection that was kept may have been closed meanwhile: that is no absence."""
+        try:
+            return await self._call(path, ask, answer)
+        except Away:
+            return await self._call(path, ask, answer)
+
+    async def _call(self, path: str, ask: Ask, answer: type[A]) -> A:
+        asked_at = self._clock.now()
+        try:
+            raw = await self._link.post(path, _encode(ask))
+            heard = msgspec.msgpack.decode(raw, type=answer)
+        except Refused as error:
+            if error.status in (401, 403):
+                raise UsageError(f"the server refuses the token: {error.detail}") from None
+            if error.status in _UNACCEPTABLE:
+                raise
+            raise Away(str(error)) from None
+        except msgspec.MsgspecError as error:
+            raise Away(f"not an answer of a skitter server: {error}") from None
+        self._heard(heard, asked_at, self._clock.now())
+        return heard
+
+    def _tell(self, event: Event, **fields: object) -> None:
+        if self.log is not None:
+            self.log.write(event, **fields)
+
+
+def _weight(delivery: Delivery) -> int:
+    parcel = delivery.parcel
+    if parcel is None:
+        return 500
+    row = sum(map(len, parcel.row)) if parcel.row is not None else 0
+    return len(parcel.answer) + len(parcel.metadata) + row + 2_000

@@ -1,0 +1,302 @@
+"""A worker's end of the wire against a real server: clocks, lost answers, absences."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from skitter.clock import Clock, SystemClock
+from skitter.desk.brain import Delivery, Standing
+from skitter.desk.wire import SETTLE, SettleAsk, Taken
+from skitter.errors import UsageError
+from skitter.folder import CrawlFolder
+from skitter.frontier.base import Settled
+from skitter.log import Log
+from skitter.model import HostLease
+from skitter.service.access import Access, Role
+from skitter.settings import FrontierSettings
+from skitter.wiring import Office, open_office, serving_office
+from skitter.worker.link import Away, Link, Refused
+from skitter.worker.remote import RemoteBrain
+from tests.frontier_kit import discovered, seed
+from tests.integration.test_desk import SETTINGS, delivery
+
+LEASED = msgspec.structs.replace(SETTINGS, frontier=FrontierSettings(lease_duration=30.0))
+URL = "http://a.test/"
+
+
+class Wrong:
+    """A clock that is off by so much."""
+
+    def __init__(self, right: Clock, off: float) -> None:
+        self._clock, self._off = right, off
+
+    def now(self) -> float:
+        return self._clock.now() + self._off
+
+
+LINKS: list[Link] = []
+
+
+def linked(where: str, token: str = "") -> Link:
+    LINKS.append(Link(where, token))
+    return LINKS[-1]
+
+
+def run_to_its_end(main: Coroutine[Any, Any, None]) -> None:
+    async def all_of_it() -> None:
+        try:
+            await main
+        finally:
+            while LINKS:
+                await LINKS.pop().close()
+
+    asyncio.run(all_of_it())
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path, listen: str = "127.0.0.1:0", tokens: Access | None = None
+) -> AsyncIterator[tuple[str, Office]]:
+    async with (
+        open_office(CrawlFolder(folder), LEASED) as office,
+        serving_office(office, CrawlFolder(folder), LEASED, listen, tokens or Access()) as (where, _),
+    ):
+        await office.frontier.admit([seed(URL)])
+        yield where, office
+
+
+def run(folder: Path, use: Callable[[str, Office], Awaitable[None]], listen: str = "127.0.0.1:0") -> None:
+    async def main() -> None:
+        async with serving(folder, listen) as (where, office):
+            await use(where, office)
+
+    run_to_its_end(main())
+
+
+async def joined(where: str, clock: Clock | None = None) -> RemoteBrain:
+    brain = RemoteBrain(linked(where), clock or SystemClock(), "worker-1")
+    assert await brain.join() == LEASED
+    return brain
+
+
+def dated(lease: HostLease, at: float, *links: str) -> Delivery:
+    made = delivery(lease, lease.tasks[0])
+    outcome = msgspec.structs.replace(made.outcome, sent_at=at, ended_at=at + 0.01)
+    if links:
+        result = msgspec.structs.replace(outcome.result, links=tuple(discovered(url) for url in links))
+        outcome = msgspec.structs.replace(outcome, result=result)
+    return msgspec.structs.replace(made, outcome=outcome)
+
+
+@pytest.mark.parametrize("off", [-86_400.0, 0.0, 3_600.0])
+def test_a_worker_with_a_wrong_clock_keeps_to_its_lease_and_tells_the_right_times(
+    tmp_path: Path, off: float
+) -> None:
+    async def use(where: str, office: Office) -> None:
+        here = Wrong(office.clock, off)
+        brain = await joined(where, here)
+        before = here.now()
+        (lease,) = await brain.lease("", 10, 30.0)
+        after = here.now()
+        assert before + 29.9 < lease.deadline <= after + 30.0
+        assert before - 0.1 < lease.not_before <= after + 0.1
+        renewed = await brain.renew([(lease.host, lease.token)], 30.0)
+        assert renewed is not None
+        (deadline,) = renewed
+        assert deadline is not None
+        assert after + 29.9 < deadline <= here.now() + 30.0
+        sent = here.now()
+        await brain.settle([dated(lease, sent)])
+        (view,) = await office.frontier.hosts(limit=10)
+        # with a delay of 0 the host is ready when its last request was sent, or a little later
+        assert sent - off - 0.001 <= view.next_start < sent - off + 5.0
+
+    run(tmp_path, use)
+
+
+def test_a_batch_that_is_sent_again_is_answered_as_the_first_time(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        brain, link = await joined(where), linked(where)
+        (lease,) = await brain.lease("", 10, 30.0)
+        ask = SettleAsk(
+            worker="w", incarnation="1", sequence=7, deliveries=[dated(lease, office.clock.now())]
+        )
+        answers = [await link.post(SETTLE, msgspec.msgpack.encode(ask)) for _ in range(3)]
+        settled = [msgspec.msgpack.decode(answer, type=Taken).settled for answer in answers]
+        assert settled == [[Settled.ACCEPTED]] * 3
+        again = msgspec.structs.replace(ask, incarnation="2")
+        answer = msgspec.msgpack.decode(await link.post(SETTLE, msgspec.msgpack.encode(again)), type=Taken)
+        assert answer.settled == [Settled.STALE]
+        stats = await office.frontier.stats()
+        assert (stats.fetches, stats.stale_outcomes) == (1, 1)
+
+    run(tmp_path, use)
+
+
+def test_what_was_fetched_while_the_server_was_away_is_delivered_when_it_is_back(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    log = tmp_path / "log"
+
+    async def main() -> None:
+        async with AsyncExitStack() as first:
+            where, office = await first.enter_async_context(serving(tmp_path / "crawl", listen))
+            brain = await joined(where)
+            brain.log = Log(log, SystemClock())
+            (robots,) = await brain.lease("", 10, 30.0)
+            await brain.settle([dated(robots, office.clock.now())])
+            (lease,) = await brain.lease("", 10, 30.0)
+        await brain.settle([dated(lease, SystemClock().now())])
+        assert (brain.standing, brain.undelivered, brain.is_away) == (Standing.PAUSED, 1, True)
+        assert await brain.lease("", 10, 30.0) == []
+        assert await brain.renew([(lease.host, lease.token)], 30.0) is None
+        async with serving(tmp_path / "crawl", listen) as (_, office):
+            while brain.is_away:
+                await brain.beat()
+                await asyncio.sleep(0.01)
+            assert (brain.standing, brain.undelivered) == (Standing.OPEN, 0)
+            stats = await office.frontier.stats()
+            assert stats.pages == 1
+        brain.log.close()
+
+    (tmp_path / "crawl").mkdir()
+    run_to_its_end(main())
+    assert [word in log.read_text() for word in ("server_away", "server_back")] == [True, True]
+
+
+def test_what_nobody_took_for_too_long_is_dropped_and_told(tmp_path: Path) -> None:
+    class Later(Wrong):
+        def __init__(self) -> None:
+            super().__init__(SystemClock(), 0.0)
+
+        def pass_by(self, seconds: float) -> None:
+            self._off += seconds
+
+    async def main() -> None:
+        clock = Later()
+        async with serving(tmp_path / "crawl") as (where, _):
+            brain = RemoteBrain(linked(where), clock, "w")
+            await brain.join()
+            (lease,) = await brain.lease("", 10, 30.0)
+        brain.log = Log(tmp_path / "log", clock)
+        await brain.settle([dated(lease, clock.now())])
+        clock.pass_by(60.0)
+        await brain.beat()
+        assert brain.undelivered == 1
+        clock.pass_by(100.0)
+        await brain.beat()
+        assert brain.undelivered == 0
+        brain.log.close()
+
+    (tmp_path / "crawl").mkdir()
+    run_to_its_end(main())
+    assert "deliveries_dropped" in (tmp_path / "log").read_text()
+
+
+def test_a_worker_without_anything_to_deliver_notices_that_the_server_is_back_or_goes_on(
+    tmp_path: Path,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        listen = f"127.0.0.1:{free.getsockname()[1]}"
+
+    async def until(brain: RemoteBrain, standing: Standing) -> None:
+        while brain.standing is not standing:
+            await brain.beat()
+            await asyncio.sleep(0.01)
+
+    async def main() -> None:
+        async with serving(tmp_path, listen) as (where, office):
+            brain = await joined(where)
+            office.desk.is_paused = True
+            await brain.lease("", 10, 30.0)
+            assert brain.standing is Standing.PAUSED
+            office.desk.is_paused = False
+            await until(brain, Standing.OPEN)
+        await brain.lease("", 10, 30.0)
+        await until(brain, Standing.PAUSED)
+        async with serving(tmp_path, listen):
+            await until(brain, Standing.OPEN)
+
+    run_to_its_end(main())
+
+
+def test_links_that_a_page_of_the_same_host_told_of_do_not_cross_the_wire_again(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        brain = await joined(where)
+        (robots,) = await brain.lease("", 10, 30.0)
+        await brain.settle([dated(robots, office.clock.now())])
+        own, elsewhere = [f"{URL}{number}" for number in range(5)], ["http://b.test/", "http://c.test/"]
+        for saved in (0, 5):
+            (lease,) = await brain.lease("", 10, 30.0)
+            await brain.settle([dated(lease, office.clock.now(), *own, *elsewhere)])
+            assert brain.offered.saved == saved
+            await brain.release([(lease.host, lease.token)])
+        stats = await office.frontier.stats()
+        assert stats.urls["queued"] == 4
+        brain.offered.forget()
+
+    run(tmp_path, use)
+
+
+def test_a_unix_socket_is_joined_as_well_and_nobody_elses(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        brain = await joined(where)
+        assert len(await brain.lease("", 10, 30.0)) == 1
+        assert (tmp_path / "s").stat().st_mode & 0o777 == 0o600
+
+    run(tmp_path, use, f"unix:{tmp_path / 's'}")
+
+
+def test_a_token_that_does_not_allow_it_is_the_users_fault(tmp_path: Path) -> None:
+    async def main() -> None:
+        tokens = Access([(Role.WORKER, "w" * 20), (Role.READ, "r" * 20)])
+        async with serving(tmp_path, tokens=tokens) as (where, _):
+            assert await RemoteBrain(linked(where, "w" * 20), SystemClock(), "w").join() == LEASED
+            for token in ("", "r" * 20, "nonsense"):
+                with pytest.raises(UsageError, match="refuses the token"):
+                    await RemoteBrain(linked(where, token), SystemClock(), "w").join()
+
+    run_to_its_end(main())
+
+
+def test_garbage_is_refused_and_harms_nobody(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        link = linked(where)
+        for body in (b"", b"\xc1", b"\x80", b"\xff" * 100, msgspec.msgpack.encode({"worker": "w"})):
+            with pytest.raises(Refused) as refused:
+                await link.post(SETTLE, body)
+            assert refused.value.status in (400, 422)
+        assert len(await (await joined(where)).lease("", 10, 30.0)) == 1
+
+    run(tmp_path, use)
+
+
+@pytest.mark.parametrize("where", ["", "ftp://x", "127.0.0.1:8600", "http://"])
+def test_a_server_is_named_as_a_url(where: str) -> None:
+    with pytest.raises(UsageError, match="no server to join"):
+        Link(where)
+
+
+@pytest.mark.parametrize("said", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx"])
+def test_a_server_that_is_none_is_away(said: bytes) -> None:
+    async def main() -> None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(said)
+            writer.close()
+
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            with pytest.raises(Away):
+                await linked(f"http://127.0.0.1:{port}").post("/", b"x")
+
+    run_to_its_end(main())
