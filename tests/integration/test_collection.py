@@ -136,7 +136,9 @@ def test_a_growing_archive_is_read_and_its_finishing_is_followed(tmp_path: Path)
         assert collection.body(url(3)) == page_body(3)
 
 
-def test_tables_are_opened_although_a_segment_was_finished_since_the_files_were_listed(tmp_path: Path) -> None:
+def test_tables_are_opened_although_a_segment_was_finished_since_the_files_were_listed(
+    tmp_path: Path,
+) -> None:
     made = make_crawl(tmp_path / "crawl", grows=True)
     with skitter.open(made.folder) as collection:
         finish(made)
