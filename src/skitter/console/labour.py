@@ -215,9 +215,9 @@ class Relieved:
         busy, patience = 0.0, self._settings.crawl.relief
         while busy < patience or not await self._can_be_shared():
             # of this thread: what RocksDB and Arrow do beside it is not relieved by others
-            cpu, began = time.thread_time(), time.monotonic()
+            cpu, began = time.thread_time(), self._crawl.clock.now()
             await asyncio.sleep(_GLANCE)
-            passed = time.monotonic() - began
+            passed = self._crawl.clock.now() - began
             busy = busy + passed if time.thread_time() - cpu > _ALL_OF_A_CORE * passed else 0.0
 
     async def _can_be_shared(self) -> bool:
