@@ -14,7 +14,7 @@ from bench._report import last_line, progress, table
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.model import Discovered, Fetched, Host, HostLease, Outcome, RobotsRead, TaskKind, Via
 from skitter.schedule.priority import TIERS
-from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, Settings
+from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, Settings, TrapSettings
 from skitter.testing.clock import FakeClock
 
 _PRIORITY = (90, 60, 30, 10)
@@ -70,6 +70,7 @@ def _settings(weights: tuple[int, ...], tasks: int) -> Settings:
         crawl=CrawlSettings(scope="any"),
         politeness=PolitenessSettings(host_budget=0),
         frontier=FrontierSettings(tier_weights=weights, tasks_per_lease=tasks),
+        traps=TrapSettings(enabled=False),  # every page says the same
     )
 
 

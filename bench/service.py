@@ -54,6 +54,9 @@ scope = "any"
 [politeness]
 delay = 0
 slow_factor = 0
+# Every page says the same.
+[traps]
+enabled = false
 """
 
 
