@@ -7,22 +7,36 @@ when nobody could settle, and when requests may have been lost.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
 import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
 from typing import IO, Any
 
-from bench._crawls import start
+from bench._crawls import child_environment, start
 from bench._jumps import Run, shifted
 from bench._torment import Torments
+
+
+def without_pandas(folder: Path) -> dict[str, str]:
+    """The environment of a process that finds no pandas: only developers have it, and pyarrow would import it when the
+    first segment of each server is finished, for which the server stood still for up to ten seconds on busy cores."""
+    folder.mkdir()
+    (folder / "pandas.py").write_text("raise ImportError\n")
+    return {"PYTHONPATH": os.pathsep.join([str(folder), child_environment()["PYTHONPATH"]])}
 
 
 class Process:
     """States: not started, running, stopped (until `wakes_at`), ended."""
 
-    def __init__(self, name: str, command: list[str], output: IO[bytes]) -> None:
+    def __init__(
+        self, name: str, command: list[str], output: IO[bytes], environ: Mapping[str, str]
+    ) -> None:
         self.name = name
+        self._environ = environ
         self._command = command
         self._output = output
         self._child: subprocess.Popen[bytes] | None = None
@@ -33,7 +47,7 @@ class Process:
 
     def start(self, offset: float) -> None:
         self.offset, self.began, self.wakes_at = offset, time.time(), None
-        self._child = start(self._command, self._output, shifted(offset))
+        self._child = start(self._command, self._output, {**self._environ, **shifted(offset)})
 
     @property
     def code(self) -> int | None:

@@ -11,11 +11,14 @@ import contextlib
 import random
 import threading
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 _READ = 65_536
 # What is asked are pages by the dozen, what is answered are verdicts and leases.
-_MOST_ASKED, _MOST_ANSWERED = 1_500_000, 60_000
+_MOST_ASKED, _MOST_ANSWERED = 20_000_000, 300_000
+_NEVER = 1 << 60
+# An answer to a settle is some hundred bytes: of the head, or in the verdicts.
+_MOST_SETTLES, _SHORTER = 20, 250
 _SETTLE = b"POST /v1/work/settle"
 
 
@@ -61,7 +64,7 @@ class CuttingProxy:
         except OSError:
             writer.transport.abort()
             return
-        wire = Wire(*self._end())
+        wire = Wire(self._end())
         ways = [
             asyncio.create_task(wire.pass_on(reader, there[1], asked=True)),
             asyncio.create_task(wire.pass_on(there[0], writer, asked=False)),
@@ -75,34 +78,56 @@ class CuttingProxy:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
         self.cuts += wire.is_cut
-        self.answers_lost += wire.is_cut and wire.is_settling and wire.answered_last
+        self.answers_lost += wire.lost_answer
 
-    def _end(self) -> tuple[int, int]:
-        """Bytes each way: one of them ends it."""
-        if self._choose.random() < 0.5:
-            return self._choose.randrange(_MOST_ASKED), 1 << 60
-        return 1 << 60, self._choose.randrange(_MOST_ANSWERED)
+    def _end(self) -> Ending:
+        """One of the ways to end."""
+        match self._choose.randrange(3):
+            case 0:
+                return Ending(asked=self._choose.randrange(_MOST_ASKED))
+            case 1:
+                return Ending(answered=self._choose.randrange(_MOST_ANSWERED))
+            case _:
+                return Ending(settles=self._choose.randint(1, _MOST_SETTLES), of_answer=self._choose.randrange(_SHORTER))
+
+
+class Ending(NamedTuple):
+    """Bytes that may pass each way; or how many settles may be asked for, and how much of the last one's answer is
+    heard."""
+
+    asked: int = _NEVER
+    answered: int = _NEVER
+    settles: int = _NEVER
+    of_answer: int = 0
 
 
 class Wire:
-    """Both ways of one connection, and how many bytes may still pass on each."""
+    """Both ways of one connection."""
 
-    def __init__(self, asked: int, answered: int) -> None:
-        self._left = {True: asked, False: answered}
-        self.is_cut = False
+    def __init__(self, ending: Ending) -> None:
+        self._left = {True: ending.asked, False: ending.answered}
+        self._settles = ending.settles
+        self._of_answer = ending.of_answer
         self.is_settling = False
-        self.answered_last = False
+        self.is_cut = False
+        self.lost_answer = False
 
     async def pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, asked: bool) -> None:
         with contextlib.suppress(OSError):
             while received := await reader.read(_READ):
-                self.answered_last = not asked
                 if asked and received.startswith(b"POST "):
-                    self.is_settling = received.startswith(_SETTLE)
+                    self._asked(received.startswith(_SETTLE))
                 left = self._left[asked]
                 self._left[asked] -= len(received)
                 writer.write(received[:left])
                 await writer.drain()
                 if len(received) >= left:
                     self.is_cut = True
+                    self.lost_answer = self.is_settling and not asked
                     return
+
+    def _asked(self, is_settling: bool) -> None:
+        self.is_settling = is_settling
+        self._settles -= is_settling
+        if is_settling and not self._settles:
+            self._left[False] = self._of_answer

@@ -34,6 +34,8 @@ SERVER = 0.25
 LONGEST_REST = 0.5
 FAREWELL = 60.0
 _LOOK = 0.02
+# What the server has to say of itself costs it time, too.
+_ASK = 1.0
 # Told to end before it could listen, Python ends by the signal.
 _DRAINED = (0, -15)
 
@@ -130,7 +132,7 @@ class Unrest:
         server = self._company.server
         self._end(server)
         self._company.start(server, max(run.offset for run in self._done.runs) + AHEAD)
-        self._until(self._company.is_done, despite=True)
+        self._until(lambda: False)
         for member in (*self._company.workers, server):
             self._end(member)
         self._done.code = server.code or 0
@@ -146,14 +148,14 @@ class Unrest:
 
     # -- waiting
 
-    def _until(self, there: Callable[[], bool], *, despite: bool = False) -> bool:
-        """False when nothing is left to crawl."""
+    def _until(self, there: Callable[[], bool]) -> bool:
+        """False when nothing is left to crawl before that."""
         next_stats = 0.0
         while not there():
             self._rest(_LOOK)
             self._tell()
-            if not despite and time.monotonic() > next_stats:
-                next_stats = time.monotonic() + 1
+            if time.monotonic() > next_stats:
+                next_stats = time.monotonic() + _ASK
                 if self._company.is_done():
                     return False
         return True

@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench._account import Account
-from bench._company import Company, Process
+from bench._company import Company, Process, without_pandas
 from bench._crawls import LogSize, child_environment, skitter_command, write_quick_settings
 from bench._cuts import CuttingProxy
 from bench._jumps import library
@@ -49,9 +49,11 @@ def run(options: argparse.Namespace, folder: Path) -> int:
         proxies = [stack.enter_context(CuttingProxy(port, choose)) for _ in range(options.workers)]
         output = stack.enter_context((folder / "output").open("ab"))
         place = ("--listen", f"127.0.0.1:{port}", "--config", str(config))
-        server = Process("server", skitter_command("serve", str(crawl), *web.seeds, *place, "--json"), output)
+        environ = without_pandas(folder / "without")
+        serve = skitter_command("serve", str(crawl), *web.seeds, *place, "--json")
+        server = Process("server", serve, output, environ)
         workers = [
-            Process(f"worker {number}", skitter_command("worker", "--join", f"http://127.0.0.1:{proxy.port}"), output)
+            Process(f"worker {number}", worker_of(proxy, folder / f"worker-{number}.log"), output, environ)
             for number, proxy in enumerate(proxies, start=1)
         ]
         company = Company(port, server, workers, Torments())
@@ -82,6 +84,10 @@ def settings_of(options: argparse.Namespace, web: SyntheticWeb, folder: Path) ->
         file.write(f'\n[fetch]\nallow_private = true\nresolve = ["{web.resolve}"]\n')
         file.write("[traps]\nprobe = false\n")  # the plan knows of no such request
     return config
+
+
+def worker_of(proxy: CuttingProxy, log: Path) -> list[str]:
+    return skitter_command("worker", "--join", f"http://127.0.0.1:{proxy.port}", "--log", str(log))
 
 
 def free_port() -> int:
@@ -132,7 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the web and of what happens when")
     parser.add_argument("--delay", type=float, default=0.1, help="seconds between two requests to a host")
     parser.add_argument("--crawl-delay", type=float, default=1.5, help="what some hosts ask for instead (s)")
-    parser.add_argument("--lease", type=float, default=4.0, help="seconds a lease lasts")
+    parser.add_argument("--lease", type=float, default=5.0, help="seconds a lease lasts")
     parser.add_argument("--latency", type=float, default=0.2, help="think time of the slowest host (s)")
     parser.add_argument("--segment-size", type=int, default=2_000_000, help="small: segments end often")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave everything in this new folder")
