@@ -59,6 +59,10 @@ _MOST_AT_ONCE = 64
 # A settle holds up the other workers' asks: 64 pages for some 20 ms.
 _BATCH = 64
 _BATCH_BYTES = 8_000_000
+# Seconds. The loop has leases to renew, too; what is left is delivered on its next pulse.
+_LONGEST_FLUSH = 0.5
+# Of a lease's duration: how often the leases of what waits to be delivered are renewed.
+_KEEP_AT = 0.25
 _UNACCEPTABLE = (400, 413, 422)
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -88,6 +92,7 @@ class RemoteBrain:
         self._retry_at = 0.0
         self._look_at = 0.0
         self._waiting: deque[tuple[float, Delivery]] = deque()
+        self._keep_at = 0.0
         self._batch: _Batch | None = None
         self._lease_sequence: int | None = None
         self._released: list[tuple[Host, Token]] = []
@@ -113,6 +118,8 @@ class RemoteBrain:
         return Standing.OPEN if self._standing is Standing.OPEN and not self._is_away else Standing.PAUSED
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
+        if self._waiting:  # the server takes less than is fetched
+            return []
         if self._lease_sequence is None:
             self._lease_sequence = self._next()
         ask = LeaseAsk(
@@ -131,6 +138,8 @@ class RemoteBrain:
 
     async def settle(self, deliveries: Sequence[Delivery]) -> None:
         now = self._clock.now()
+        if not self._waiting:
+            self._keep_at = now + self._duration * _KEEP_AT
         self._waiting.extend((now, delivery) for delivery in deliveries)
         await self._flush()
 
@@ -169,7 +178,13 @@ class RemoteBrain:
     # -- deliveries
 
     async def _flush(self) -> None:
+        until = self._clock.now() + _LONGEST_FLUSH
         while self._batch or self._waiting:
+            if (now := self._clock.now()) >= until:
+                return
+            if now >= self._keep_at and self._waiting:
+                self._keep_at = now + self._duration * _KEEP_AT
+                await self._keep_leases()
             if self._batch is None:
                 self._batch = self._next_batch()
             if not await self._deliver(self._batch.sequence, self._batch.deliveries):
@@ -179,6 +194,12 @@ class RemoteBrain:
             ask = LeasesAsk(**self._signed(), leases=self._released)
             if await self._tried(RELEASE, ask, Released) is not None:
                 self._released = []
+
+    async def _keep_leases(self) -> None:
+        """Of what was fetched and is not delivered. The loop has done with most of them, and without a lease what
+        came of a request may be worth nothing: its URL was given to somebody else."""
+        held = {(delivery.outcome.host, delivery.outcome.token) for _, delivery in self._waiting}
+        await self._tried(RENEW, LeasesAsk(**self._signed(), leases=list(held)), Renewed)
 
     async def _deliver(self, sequence: int, deliveries: list[Delivery]) -> bool:
         """True when they need not be told again."""
