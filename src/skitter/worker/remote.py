@@ -180,9 +180,8 @@ class RemoteBrain:
     async def _flush(self) -> None:
         until = self._clock.now() + _LONGEST_FLUSH
         while self._batch or self._waiting:
-            if (now := self._clock.now()) >= until:
-                return
-            if now >= self._keep_at and self._waiting:
+            now = self._clock.now()
+            if self._waiting and now >= self._keep_at:
                 self._keep_at = now + self._duration * _KEEP_AT
                 await self._keep_leases()
             if self._batch is None:
@@ -190,6 +189,8 @@ class RemoteBrain:
             if not await self._deliver(self._batch.sequence, self._batch.deliveries):
                 return
             self._batch = None
+            if self._waiting and self._clock.now() >= until:
+                return
         if self._released:
             ask = LeasesAsk(**self._signed(), leases=self._released)
             if await self._tried(RELEASE, ask, Released) is not None:
