@@ -32,9 +32,7 @@ def without_pandas(folder: Path) -> dict[str, str]:
 class Process:
     """States: not started, running, stopped (until `wakes_at`), ended."""
 
-    def __init__(
-        self, name: str, command: list[str], output: IO[bytes], environ: Mapping[str, str]
-    ) -> None:
+    def __init__(self, name: str, command: list[str], output: IO[bytes], environ: Mapping[str, str]) -> None:
         self.name = name
         self._environ = environ
         self._command = command
@@ -153,4 +151,6 @@ class Company:
 
     def is_done(self) -> bool:
         stats = self.stats() if self.is_up and self.server.wakes_at is None else None
-        return stats is not None and not any(stats["urls"][state] for state in ("queued", "in_progress", "failed"))
+        return stats is not None and not any(
+            stats["urls"][state] for state in ("queued", "in_progress", "failed")
+        )

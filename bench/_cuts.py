@@ -88,7 +88,9 @@ class CuttingProxy:
             case 1:
                 return Ending(answered=self._choose.randrange(_MOST_ANSWERED))
             case _:
-                return Ending(settles=self._choose.randint(1, _MOST_SETTLES), of_answer=self._choose.randrange(_SHORTER))
+                return Ending(
+                    settles=self._choose.randint(1, _MOST_SETTLES), of_answer=self._choose.randrange(_SHORTER)
+                )
 
 
 class Ending(NamedTuple):
@@ -112,7 +114,9 @@ class Wire:
         self.is_cut = False
         self.lost_answer = False
 
-    async def pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, asked: bool) -> None:
+    async def pass_on(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, asked: bool
+    ) -> None:
         with contextlib.suppress(OSError):
             while received := await reader.read(_READ):
                 if asked and received.startswith(b"POST "):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from bench._company import Company, Process
@@ -30,7 +31,7 @@ from bench._torment import (
 )
 
 # Of what happens, this share happens to the server.
-SERVER = 0.25
+SERVER = 0.2
 LONGEST_REST = 0.5
 FAREWELL = 60.0
 _LOOK = 0.02
@@ -75,7 +76,7 @@ class Unrest:
         for number, strike in enumerate(planned, start=1):
             member = self._company.members[strike.member]
             self._words = f"{number} of {len(planned)}: {strike.act}, {member.name}"
-            if not self._until(lambda at=strike.share: self._size.look() >= at * self._expected):
+            if not self._until(partial(self._has_seen, int(strike.share * self._expected))):
                 break
             self._rest(self._choose.uniform(0, 0.2))
             self._strike(strike.act, member)
@@ -147,6 +148,9 @@ class Unrest:
         self._company.note_end(member)
 
     # -- waiting
+
+    def _has_seen(self, requests: int) -> bool:
+        return self._size.look() >= requests
 
     def _until(self, there: Callable[[], bool]) -> bool:
         """False when nothing is left to crawl before that."""

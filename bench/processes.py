@@ -1,6 +1,6 @@
 """The chaos trial with many processes: a server and its workers, given no peace, must still crawl exactly.
 
-    python -m bench.processes --kills 100 --pauses 20 --pages 20000
+    python -m bench.processes --kills 100 --pauses 20 --pages 8000
 
 Server and workers are killed, stopped past their leases and started again with clocks that disagree, while a proxy
 before each worker hangs up in the middle of asks and answers. Then the web's request log, the frontier's ledger and the
@@ -69,8 +69,10 @@ def run(options: argparse.Namespace, folder: Path) -> int:
 
 
 def plan_of(options: argparse.Namespace) -> WebPlan:
-    """Without hosts that never yield their robots.txt: a server does not end by itself, and theirs would stay queued."""
-    robots = {kind: share for kind, share in ROBOTS_SHARES.items() if kind is not RobotsKind.UNAVAILABLE}
+    """Without hosts that never yield their robots.txt: their URLs would stay queued, and nobody says that it is over."""
+    robots: dict[RobotsKind, float] = {
+        kind: share for kind, share in ROBOTS_SHARES.items() if kind is not RobotsKind.UNAVAILABLE
+    }
     hosts = max(1, options.pages // PAGES_A_HOST)
     return WebPlan(
         seed=options.seed, hosts=hosts, pages=PAGES_A_HOST, crawl_delay=options.crawl_delay, robots=robots
@@ -82,6 +84,7 @@ def settings_of(options: argparse.Namespace, web: SyntheticWeb, folder: Path) ->
     write_quick_settings(config, delay=options.delay, segment_size=options.segment_size, lease=options.lease)
     with config.open("a") as file:
         file.write(f'\n[fetch]\nallow_private = true\nresolve = ["{web.resolve}"]\n')
+        file.write(f"concurrency = {options.concurrency}\n")
         file.write("[traps]\nprobe = false\n")  # the plan knows of no such request
     return config
 
@@ -99,7 +102,9 @@ def free_port() -> int:
 def verified(crawl: Path) -> list[str]:
     command = skitter_command("verify", str(crawl))
     done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=False)
-    return [] if done.returncode == 0 else [*done.stdout.splitlines()[:SHOWN], *done.stderr.splitlines()[:SHOWN]]
+    return (
+        [] if done.returncode == 0 else [*done.stdout.splitlines()[:SHOWN], *done.stderr.splitlines()[:SHOWN]]
+    )
 
 
 def show(options: argparse.Namespace, plan: WebPlan, done: Torments, result: Account) -> None:
@@ -134,11 +139,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=100, help="at least; some come in pairs")
     parser.add_argument("--pauses", type=int, default=20)
     parser.add_argument("--workers", type=int, default=3)
-    parser.add_argument("--pages", type=int, default=20_000, help="of the whole web, about")
+    parser.add_argument("--pages", type=int, default=8_000, help="of the whole web, about")
     parser.add_argument("--seed", type=int, default=1, help="of the web and of what happens when")
     parser.add_argument("--delay", type=float, default=0.1, help="seconds between two requests to a host")
     parser.add_argument("--crawl-delay", type=float, default=1.5, help="what some hosts ask for instead (s)")
-    parser.add_argument("--lease", type=float, default=5.0, help="seconds a lease lasts")
+    parser.add_argument("--lease", type=float, default=6.0, help="seconds a lease lasts")
+    parser.add_argument("--concurrency", type=int, default=16, help="requests in flight of a worker, at most")
     parser.add_argument("--latency", type=float, default=0.2, help="think time of the slowest host (s)")
     parser.add_argument("--segment-size", type=int, default=2_000_000, help="small: segments end often")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave everything in this new folder")

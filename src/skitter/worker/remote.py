@@ -63,6 +63,8 @@ _BATCH_BYTES = 8_000_000
 _LONGEST_FLUSH = 0.5
 # Of a lease's duration: how often the leases of what waits to be delivered are renewed.
 _KEEP_AT = 0.25
+# Beyond this no request is started until the server has caught up: 10 MB of pages as they are on average.
+_MOST_UNDELIVERED = 512
 _UNACCEPTABLE = (400, 413, 422)
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -115,7 +117,8 @@ class RemoteBrain:
     @property
     def standing(self) -> Standing:
         # A server that closes may come back; only its own worker ends with it.
-        return Standing.OPEN if self._standing is Standing.OPEN and not self._is_away else Standing.PAUSED
+        is_open = self._standing is Standing.OPEN and not self._is_away
+        return Standing.OPEN if is_open and self.undelivered <= _MOST_UNDELIVERED else Standing.PAUSED
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
         if self._waiting:  # the server takes less than is fetched
