@@ -1,7 +1,7 @@
-"""A server and its workers as processes that can be killed, stopped and started again, each with a clock of its own.
+"""A server and its workers as processes that are killed, stopped and started again, each with its own clock.
 
-Under `_unrest.py`, which decides what happens to whom. Keeps the times that an account needs: when each server ran,
-when nobody could settle, and when requests may have been lost.
+Under `_unrest.py`, which decides what happens to whom. Keeps the times that an account needs: when each server
+ran, when nobody could settle, and when requests may have been lost.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from bench._torment import Torments
 
 
 def without_pandas(folder: Path) -> dict[str, str]:
-    """The environment of a process that finds no pandas: only developers have it, and pyarrow would import it when the
-    first segment of each server is finished, for which the server stood still for up to ten seconds on busy cores."""
+    """The environment of a process that finds no pandas. Only developers have it, and pyarrow imports it where it
+    can, with the first segment that a server finishes: for up to ten seconds on busy cores it answered nobody."""
     folder.mkdir()
     (folder / "pandas.py").write_text("raise ImportError\n")
     return {"PYTHONPATH": os.pathsep.join([str(folder), child_environment()["PYTHONPATH"]])}
@@ -52,6 +52,10 @@ class Process:
         """None while it runs."""
         assert self._child is not None
         return self._child.poll()
+
+    @property
+    def is_running(self) -> bool:
+        return self._child is not None and self._child.poll() is None
 
     def kill(self) -> None:
         assert self._child is not None
@@ -140,6 +144,12 @@ class Company:
         for member in self.members:
             if member.wakes_at is not None:
                 self._wake(member)
+
+    def leave(self) -> None:
+        """Whatever happened, nobody is left behind."""
+        for member in self.members:
+            if member.is_running:
+                member.kill()
 
     def stats(self) -> Any:
         """None when nobody answers."""

@@ -1,7 +1,7 @@
-"""A TCP proxy on loopback that hangs up when it likes: after so many bytes of what is asked, or of what is answered.
+"""A TCP proxy on loopback that hangs up when it likes: after so many bytes of asks, or of answers.
 
-Between a worker and its server. Each connection draws its own end, so that asks arrive in part and answers to what
-was committed get lost. It only passes bytes on; what they mean it looks at to count.
+Between a worker and its server. Each connection draws its own end, so that asks arrive in part and answers to
+what was committed get lost. It only passes bytes on; what they mean it looks at to count.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class CuttingProxy:
 
 
 class Ending(NamedTuple):
-    """Bytes that may pass each way; or how many settles may be asked for, and how much of the last one's answer is
-    heard."""
+    """Bytes that may pass each way; or how many settles may be asked for, and how much of the last one's answer
+    is heard."""
 
     asked: int = _NEVER
     answered: int = _NEVER

@@ -1,7 +1,7 @@
 """What happens to a server and its workers while they crawl: kills, pauses past the lease, clocks that disagree.
 
-What happens to whom, and when, is drawn from a seed. `Unrest.run` does it all, starts everybody again each time, at
-last lets them finish, and says what it did. Judges nothing but how the processes ended.
+What happens to whom, and when, is drawn from a seed. `Unrest.run` does it all, starts everybody again each time,
+at last lets them finish, and says what it did. Judges nothing but how the processes ended.
 """
 
 from __future__ import annotations
@@ -181,8 +181,6 @@ class Unrest:
                 self._company.note_end(member)
                 self._start(member)
         if now - self._began > GIVE_UP:
-            for member in self._company.members:
-                member.kill()
             raise SystemExit(f"the crawl did not end within {GIVE_UP:g} s")
         if now > self._next_words:
             self._next_words = now + 1

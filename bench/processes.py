@@ -2,10 +2,10 @@
 
     python -m bench.processes --kills 100 --pauses 20 --pages 8000
 
-Server and workers are killed, stopped past their leases and started again with clocks that disagree, while a proxy
-before each worker hangs up in the middle of asks and answers. Then the web's request log, the frontier's ledger and the
-archive are compared pairwise, and the log is audited for manners. One JSON object is the last line; exit code 1 on any
-fault.
+Server and workers are killed, stopped past their leases and started again with clocks that disagree, while a
+proxy before each worker hangs up in the middle of asks and answers. Then the web's request log, the frontier's
+ledger and the archive are compared pairwise, and the log is audited for manners. One JSON object is the last
+line; exit code 1 on any fault.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def run(options: argparse.Namespace, folder: Path) -> int:
             for number, proxy in enumerate(proxies, start=1)
         ]
         company = Company(port, server, workers, Torments())
+        stack.callback(company.leave)
         done = Unrest(company, LogSize(log), expected, choose, options.lease).run(acts)
     done.counts["connections cut"] = sum(proxy.cuts for proxy in proxies)
     done.counts["answers to a settle lost"] = sum(proxy.answers_lost for proxy in proxies)
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace, folder: Path) -> int:
 
 
 def plan_of(options: argparse.Namespace) -> WebPlan:
-    """Without hosts that never yield their robots.txt: their URLs would stay queued, and nobody says that it is over."""
+    """Without hosts that never yield their robots.txt: theirs would stay queued, and no server ends by itself."""
     robots: dict[RobotsKind, float] = {
         kind: share for kind, share in ROBOTS_SHARES.items() if kind is not RobotsKind.UNAVAILABLE
     }

@@ -116,9 +116,9 @@ class Fetcher:
     ) -> Exchange | Failed:
         """`unwanted` is asked before the first chunk of a body is kept, and again until it has seen 1,445
         bytes; its first objection ends the transfer. `verify_tls` is the operator's word for this host; None
-        leaves it to the settings. `may_start` is asked when all is ready to be dialled, and again when the connection
-        is there and the request is about to be sent: finding an address takes its time, so does a handshake, and
-        so does a process that was stopped; `TooLate` is raised when it says no."""
+        leaves it to the settings. `may_start` is asked when all is ready to be dialled, and again when the
+        connection is there and nothing was sent: finding an address takes its time, so does a handshake, and so
+        does a process that was stopped; `TooLate` is raised when it says no."""
         match = _SPLIT.match(url)
         if match is None:
             return Failed(kind=FailureKind.BAD_REDIRECT, detail="not a URL that can be dialled")

@@ -1,7 +1,7 @@
 """Workers on other machines, when this machine was started anew: they know of leases that the store may not.
 
-Beside leasing. A power loss takes the last second of commits along, and with it leases that are in use: nobody gets a
-host until those must have ended. The death of a process alone loses no commit, and nothing waits for it here.
+Beside leasing. A power loss takes the last second of commits along, and with it leases that are in use: nobody
+gets a host until those must have ended. The death of a process loses no commit, and nothing waits for it here.
 """
 
 from __future__ import annotations
