@@ -39,6 +39,10 @@ segment_size = {segment_size}
 
 [frontier]
 lease_duration = {lease}
+
+# The web's plan knows every URL that is to be asked for; a path that is made up is none of them.
+[traps]
+probe = false
 """
 
 

@@ -51,7 +51,7 @@ _CRAWL_FLAGS: tuple[tuple[str, str, str, str], ...] = (
     ("--max-depth", "crawl.max_depth", "N", "follow at most N links from a seed (default 15)"),
     ("--delay", "politeness.delay", "SECONDS", "between two requests to one host (default 1)"),
     ("--concurrency", "fetch.concurrency", "N", "requests in flight over all hosts (default 256)"),
-    ("--workers", "crawl.workers", "N", "processes that fetch and read pages (default 1)"),
+    ("--workers", "crawl.workers", "N", "processes that fetch and read pages (default: as needed)"),
     ("--contact", "identity.contact", "ADDRESS", "e-mail or URL for site owners; needed for public hosts"),
     ("--archive", "archive.url", "URL", "object store for the archive, such as s3://BUCKET/PREFIX"),
     (

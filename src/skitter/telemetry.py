@@ -229,6 +229,7 @@ class Event(StrEnum):
     SERVER_AWAY = "server_away"
     SERVER_BACK = "server_back"
     DELIVERIES_DROPPED = "deliveries_dropped"
+    WORKERS_STARTED = "workers_started"
     WORKER_ENDED = "worker_ended"
 
 
@@ -252,6 +253,7 @@ EVENTS: dict[Event, str] = {
     Event.SERVER_AWAY: "A worker's server does not answer, and why: no requests are made until it does.",
     Event.SERVER_BACK: "The server answers again: what waits to be delivered.",
     Event.DELIVERIES_DROPPED: "Fetched, but the server was away too long or would not have it: how many, why.",
+    Event.WORKERS_STARTED: "The crawl's own process was busy all the time: so many others take over.",
     Event.WORKER_ENDED: "A worker process of the crawl ended without being asked to: its exit code.",
 }
 

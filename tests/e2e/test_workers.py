@@ -62,7 +62,6 @@ class Trial:
         write_quick_settings(self.config, delay=DELAY, segment_size=60_000, lease=lease)
         with self.config.open("a") as config:
             config.write(f'\n[fetch]\nallow_private = true\nresolve = ["{web.resolve}"]\n')
-            config.write("[traps]\nprobe = false\n")  # the plan knows of no such request
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.closing = ExitStack()
@@ -184,6 +183,14 @@ def test_a_crawl_that_is_killed_takes_its_workers_along_and_goes_on_in_the_next_
     awaited(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
     assert trial.crawl("--workers", "2").wait(DEADLINE) == 0
     assert trial.judge(kill).faults == {}
+
+
+def test_a_crawl_that_is_too_much_for_one_process_is_handed_over_and_stays_exact(trial: Trial) -> None:
+    trial.config.write_text(trial.config.read_text().replace("[crawl]\n", "[crawl]\nrelief = 0.0\n"))
+    assert trial.crawl().wait(DEADLINE) == 0
+    assert trial.judge().faults == {}
+    cores = len(os.sched_getaffinity(0))
+    assert (trial.folder / "skitter.log").read_text().count('"workers_started"') == (cores > 1)
 
 
 def test_ctrl_c_drains_all_processes_and_the_next_run_repeats_nothing(tmp_path: Path) -> None:

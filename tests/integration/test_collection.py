@@ -132,11 +132,24 @@ def test_a_growing_archive_is_read_and_its_finishing_is_followed(tmp_path: Path)
     with skitter.open(made.folder) as collection:
         assert collection.body(url(3)) == page_body(3)
         assert collection.count() == 8
-        (journal,) = made.archive.glob("*.cdxj.open")
-        os.rename(made.segment, made.segment.with_suffix(""))
-        journal.with_suffix("").write_bytes(b"".join(sorted(journal.read_bytes().splitlines(keepends=True))))
-        journal.unlink()
+        finish(made)
         assert collection.body(url(3)) == page_body(3)
+
+
+def test_tables_are_opened_although_a_segment_was_finished_since_the_files_were_listed(
+    tmp_path: Path,
+) -> None:
+    made = make_crawl(tmp_path / "crawl", grows=True)
+    with skitter.open(made.folder) as collection:
+        finish(made)
+        assert collection.count() == 8
+
+
+def finish(made: Made) -> None:
+    (journal,) = made.archive.glob("*.cdxj.open")
+    os.rename(made.segment, made.segment.with_suffix(""))
+    journal.with_suffix("").write_bytes(b"".join(sorted(journal.read_bytes().splitlines(keepends=True))))
+    journal.unlink()
 
 
 def test_an_index_line_that_is_still_being_written_is_not_read(tmp_path: Path) -> None:

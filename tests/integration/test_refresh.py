@@ -142,7 +142,7 @@ def test_the_command_says_what_it_did_and_what_it_cannot_do(
     ):
         runner.run(crawl(folder, server.url))
         url = server.url
-    folder.settings_file.write_text("")
+    folder.settings_file.write_text("[keys]\nrules = 2\n")
     into = str(folder.path)
     assert main(["refresh", into, url + "/tagged"]) == 0
     assert "1 URLs are queued again: skitter crawl --into" in capsys.readouterr().out

@@ -85,6 +85,8 @@ _SELECT = ", ".join(
         "warc_record_length",
     )
 )
+# A crawl finishes a segment in minutes: to miss one twice in a row takes bad luck.
+_TRIES = 3
 _ORDER = "order by warc_filename, warc_record_offset"
 _NEWEST = "qualify row_number() over (partition by url order by fetch_time desc, warc_record_offset desc) = 1"
 
@@ -127,6 +129,12 @@ class Collection:
 
     def duckdb(self, *, locked: bool = False) -> DuckDBPyConnection:
         """A connection of its own with the views `pages`, `links` and `text`; the caller closes it."""
+        for _ in range(_TRIES):
+            try:
+                return open_tables(self.source, self.layout, locked=locked)
+            except ArchiveFailed:
+                if not self._has_moved_on():
+                    raise
         return open_tables(self.source, self.layout, locked=locked)
 
     def count(self, where: str = "") -> int:
@@ -158,11 +166,16 @@ class Collection:
         asked = normalise(url)
         if asked is None:
             raise UsageError(f"{url!r} is not an http or https URL")
-        if any(
-            not self.source.has(part.index) for part in self.layout.segments if part.is_growing and part.index
-        ):
-            self.layout = read_layout(self.source)  # a segment was finished since
+        self._has_moved_on()
         return captures_of(self.source, self.layout, asked)
+
+    def _has_moved_on(self) -> bool:
+        """Whether a segment was finished since the files were listed; then they are listed anew."""
+        growing = [part for part in self.layout.segments if part.is_growing and part.index]
+        if all(self.source.has(part.index) for part in growing):
+            return False
+        self.layout = read_layout(self.source)
+        return True
 
     def capture(self, url: str, at: str | datetime | None = None) -> Capture:
         """The newest capture, or the newest that is not after `at`, or the first of all."""

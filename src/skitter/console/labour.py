@@ -1,4 +1,5 @@
-"""Who fetches for `skitter crawl`: a worker in the crawl's own process, or several processes that it starts.
+"""Who fetches for `skitter crawl`: a worker in the crawl's own process, several processes that it starts, or that
+one first and then these.
 
 Between the command and the workers; both kinds look the same to the command. The processes join over a unix
 socket in the crawl's folder that only its owner may open. One that dies is replaced, and the hosts it held are
@@ -9,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 import tempfile
+import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -32,6 +35,10 @@ _SOCKET = "workers.sock"
 # Linux takes 107 bytes, others 103.
 _LONGEST_SOCKET = 100
 _BEAT = 0.05
+_GLANCE = 1.0
+_ALL_OF_A_CORE = 0.85
+# A host is asked by one worker at a time: with fewer of them processes would only wait for each other.
+_HOSTS_EACH = 4
 _DEATHS_EACH = 5
 
 
@@ -56,21 +63,37 @@ class Labour(Protocol):
 async def opened(
     folder: CrawlFolder, settings: Settings, telemetry: Telemetry
 ) -> AsyncIterator[tuple[Office, Labour]]:
-    if settings.crawl.workers == 1:
+    workers = settings.crawl.workers
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if workers == 1 or (workers == 0 and cores == 1):
         async with open_crawl(folder, settings, telemetry) as crawl:
             yield crawl, Alone(crawl)
-        return
-    with _place_for_socket(folder) as place:
+    elif workers == 0:
+        async with open_crawl(folder, settings, telemetry) as crawl:
+            yield crawl, Relieved(crawl, folder, _with_workers(settings, cores))
+    else:
         async with (
             open_office(folder, settings, telemetry) as office,
-            serving_office(office, folder, shared_out(settings), f"unix:{place}", Access(), leashed=True) as (
-                where,
-                crew,
-            ),
+            _gang(office, folder, settings) as gang,
+        ):
+            yield office, gang
+
+
+def _with_workers(settings: Settings, count: int) -> Settings:
+    return replace(settings, crawl=replace(settings.crawl, workers=count))
+
+
+@contextlib.asynccontextmanager
+async def _gang(office: Office, folder: CrawlFolder, settings: Settings) -> AsyncIterator[Gang]:
+    with _place_for_socket(folder) as place:
+        listen = f"unix:{place}"
+        async with serving_office(office, folder, shared_out(settings), listen, Access(), leashed=True) as (
+            where,
+            crew,
         ):
             gang = Gang(office, crew, settings, where)
             try:
-                yield office, gang
+                yield gang
             finally:
                 await gang.end()
 
@@ -126,6 +149,81 @@ class Alone:
         telemetry.gauge(Metric.DNS_LOOKUPS, crawl.resolver.misses)
         telemetry.gauge(Metric.DNS_FAILURES, crawl.resolver.failures)
         telemetry.gauge(Metric.DNS_MS, round(crawl.resolver.seconds * 1000))
+
+
+class Relieved:
+    """Begins alone. When that has been all that a core can do for a while, and there are hosts enough to share,
+    processes take over, while what is in flight here ends."""
+
+    def __init__(self, crawl: Crawl, folder: CrawlFolder, settings: Settings) -> None:
+        self._crawl = crawl
+        self._folder = folder
+        self._settings = settings
+        self._alone = Alone(crawl)
+        self._gang: Gang | None = None
+        self._is_ending = False
+
+    @property
+    def waiting_until(self) -> float | None:
+        return (self._gang or self._alone).waiting_until
+
+    @property
+    def draining(self) -> bool:
+        return self._is_ending or (self._gang or self._alone).draining
+
+    @property
+    def in_flight(self) -> int:
+        return self._alone.in_flight + (self._gang.in_flight if self._gang is not None else 0)
+
+    def drain(self) -> None:
+        self._is_ending = True
+        self._alone.drain()
+        if self._gang is not None:
+            self._gang.drain()
+
+    def measure(self, telemetry: Telemetry) -> None:
+        self._alone.measure(telemetry)
+        if self._gang is not None:
+            self._gang.measure(telemetry)
+            telemetry.gauge(Metric.IN_FLIGHT, self.in_flight)
+
+    async def run(self) -> Ended:
+        working = asyncio.create_task(self._alone.run())
+        overworked = asyncio.create_task(self._until_overworked())
+        try:
+            await asyncio.wait((working, overworked), return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                return working.result()
+            overworked.result()
+            return await self._hand_over(working)
+        finally:
+            for task in (overworked, working):
+                task.cancel()
+            await asyncio.gather(overworked, working, return_exceptions=True)
+
+    async def _hand_over(self, working: asyncio.Task[Ended]) -> Ended:
+        self._crawl.log.write(Event.WORKERS_STARTED, workers=self._settings.crawl.workers)
+        async with _gang(self._crawl, self._folder, self._settings) as gang:
+            self._gang = gang
+            if self._is_ending:
+                gang.drain()
+            self._alone.drain()
+            ended, _ = await asyncio.gather(gang.run(), working)
+            return ended
+
+    async def _until_overworked(self) -> None:
+        busy, patience = 0.0, self._settings.crawl.relief
+        while busy < patience or not await self._can_be_shared():
+            # of this thread: what RocksDB and Arrow do beside it is not relieved by others
+            cpu, began = time.thread_time(), self._crawl.clock.now()
+            await asyncio.sleep(_GLANCE)
+            passed = self._crawl.clock.now() - began
+            busy = busy + passed if time.thread_time() - cpu > _ALL_OF_A_CORE * passed else 0.0
+
+    async def _can_be_shared(self) -> bool:
+        stats = await self._crawl.frontier.stats()
+        ready = stats.hosts["active"] + stats.hosts["waiting"]
+        return not self._is_ending and ready >= _HOSTS_EACH * self._settings.crawl.workers
 
 
 class Gang:

@@ -56,11 +56,19 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     max_depth: Annotated[Count, Doc(description="Links further than this from a seed are refused.")] = 15
     max_url_length: Annotated[AtLeastOne, Doc(description="Longer URLs are refused.")] = 2048
     workers: Annotated[
-        AtLeastOne,
+        Count,
         Doc(
-            description="Processes that fetch and read pages; 1 does it in the process that keeps the crawl."
+            description="Processes that fetch and read pages; 1 does it in the process that keeps the crawl. 0 "
+            "begins so, and starts one for each core when that process has more to do than it can."
         ),
-    ] = 1
+    ] = 0
+    relief: Annotated[
+        NotNegative,
+        Doc(
+            description="With workers = 0, seconds for which the process must have been busy all the time before "
+            "others take over."
+        ),
+    ] = 10.0
     near_duplicates: Annotated[
         bool, Doc(description="Take fingerprints of pages' texts and record which page resembles which.")
     ] = True

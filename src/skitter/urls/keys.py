@@ -23,9 +23,10 @@ _ALONE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 # Servers put these into links themselves, and nobody names anything else so.
 _SESSION_NAMES = frozenset("phpsessid jsessionid cfid cftoken".split())
 _SESSION_PREFIXES = ("aspsessionid",)
-# Sessions, if they look it; `sid` is as often the id of a story or a shop.
+# Sessions, if they look it; `sid` is as often the id of a story or a shop. Not `session` or `s`: a conference has
+# sessions too, and where they change nothing that is learnt from the pages (frontier/rocks/parameters.py).
 _MAYBE_SESSION_NAMES = frozenset(
-    "sid sessionid session_id session sess sessid oscsid zenid vsid s phpsession asp.net_sessionid".split()
+    "sid sessionid session_id sessid oscsid zenid vsid phpsession asp.net_sessionid".split()
 )
 # What PHP (26, 32 and 40), Java, phpBB and vBulletin (32 hex) make. Not 24 hex, which MongoDB gives to all
 # it keeps, nor a UUID. At least one digit and one letter: no word and no number is meant.
