@@ -86,7 +86,6 @@ def settings_of(options: argparse.Namespace, web: SyntheticWeb, folder: Path) ->
     with config.open("a") as file:
         file.write(f'\n[fetch]\nallow_private = true\nresolve = ["{web.resolve}"]\n')
         file.write(f"concurrency = {options.concurrency}\n")
-        file.write("[traps]\nprobe = false\n")  # the plan knows of no such request
     return config
 
 
