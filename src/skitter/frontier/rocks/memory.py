@@ -9,7 +9,7 @@ import msgspec
 
 from skitter.settings import FrontierSettings
 
-_BLOCK_CACHE, _MEMTABLES, _FILTER, _NEAR = 0.24, 0.23, 0.15, 0.13
+_BLOCK_CACHE, _MEMTABLES, _FILTER, _NEAR = 0.22, 0.22, 0.15, 0.16
 _CERTAIN, _RECENT, _HOSTS = 0.07, 0.08, 0.10
 _HOST_BYTES = 2_500
 _RECENT_BYTES = 130
