@@ -130,7 +130,7 @@ class Transfer:
         return self._bodies.is_waiting(self)
 
     def _on_ready(self, *addresses: object) -> int:
-        """The connection is there, new or kept, and nothing has been sent on it: 1 us a request."""
+        """The connection is there, new or kept, and nothing has been sent on it: 0.3 us a request."""
         self.is_too_late = not self._may_start()
         return int(pycurl.PREREQFUNC_ABORT if self.is_too_late else pycurl.PREREQFUNC_OK)
 
