@@ -143,7 +143,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the web and of what happens when")
     parser.add_argument("--delay", type=float, default=0.1, help="seconds between two requests to a host")
     parser.add_argument("--crawl-delay", type=float, default=1.5, help="what some hosts ask for instead (s)")
-    parser.add_argument("--lease", type=float, default=6.0, help="seconds a lease lasts")
+    parser.add_argument("--lease", type=float, default=8.0, help="seconds a lease lasts")
     parser.add_argument("--concurrency", type=int, default=16, help="requests in flight of a worker, at most")
     parser.add_argument("--latency", type=float, default=0.2, help="think time of the slowest host (s)")
     parser.add_argument("--segment-size", type=int, default=2_000_000, help="small: segments end often")
