@@ -14,13 +14,14 @@ from bench._unrest import strikes
 def test_a_server_and_three_workers_that_are_given_no_peace_crawl_exactly(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    small = "--kills 9 --pauses 2 --pages 300 --lease 3 --crawl-delay 0.2 --segment-size 200000"
-    code = processes.main([*small.split(), "--seed", "5"])
+    small = "--kills 8 --pauses 2 --pages 200 --lease 3 --crawl-delay 0.2 --segment-size 200000"
+    # A seed by which the server is killed at full speed and while it starts.
+    code = processes.main([*small.split(), "--seed", "8"])
     said = capsys.readouterr().out
     figures = json.loads(said.splitlines()[-1])
     assert figures["faults"] == {}, said
     assert code == 0
-    assert figures["kills"] + figures.get("drained_in_time", 0) >= 9
+    assert figures["kills"] + figures.get("drained_in_time", 0) >= 8
     assert figures["servers"] > 2
     assert figures["connections_cut"] > 0
 
