@@ -269,6 +269,22 @@ def test_what_waits_to_be_delivered_keeps_its_lease_and_no_more_is_leased(tmp_pa
     run(tmp_path, use)
 
 
+def test_a_server_that_was_started_anew_gets_times_by_its_own_clock(tmp_path: Path) -> None:
+    """The last one's may have been hours ahead, and a host that was asked in the future waits until then."""
+
+    async def use(where: str, office: Office) -> None:
+        brain = await joined(where)
+        (lease,) = await brain.lease("", 10, 30.0)
+        sent = office.clock.now()
+        brain._server, brain._offset = "the last one", 7200.0
+        await brain.settle([dated(lease, sent)])
+        assert brain.undelivered == 0
+        (view,) = await office.frontier.hosts(limit=10)
+        assert view.next_start < sent + 5.0
+
+    run(tmp_path, use)
+
+
 def test_links_that_a_page_of_the_same_host_told_of_do_not_cross_the_wire_again(tmp_path: Path) -> None:
     async def use(where: str, office: Office) -> None:
         brain = await joined(where)

@@ -213,6 +213,7 @@ class RemoteBrain:
             incarnation=self._incarnation,
             sequence=sequence,
             deliveries=[self._dated(delivery) for delivery in sifted],
+            server=self._server,
             saved=self.offered.saved,
         )
         try:
@@ -222,6 +223,8 @@ class RemoteBrain:
             return True
         if taken is None:
             return False
+        if taken.server != ask.server:
+            return await self._deliver(sequence, deliveries)
         outcomes = [delivery.outcome for delivery in deliveries]
         verdicts = zip(outcomes, taken.settled, strict=True)
         self.offered.accepted([outcome for outcome, settled in verdicts if settled is not Settled.STALE])
