@@ -121,7 +121,8 @@ class RemoteBrain:
         return Standing.OPEN if is_open and self.undelivered <= _MOST_UNDELIVERED else Standing.PAUSED
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
-        if self._waiting:  # the server takes less than is fetched
+        # The server takes less than is fetched; but what it gave already, and was not heard, is ours.
+        if self._waiting and self._lease_sequence is None:
             return []
         if self._lease_sequence is None:
             self._lease_sequence = self._next()
