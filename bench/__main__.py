@@ -25,7 +25,7 @@ QUICK = {
     "archive": (("--pages", "500"), "what archiving a page costs"),
     "kills": ((), "is a crawl exact that is killed?"),
 }
-FULL = "frontier chaos hostile slow near objects reading traps docs_equal service".split()
+FULL = "frontier chaos processes hostile slow near objects reading traps docs_equal service".split()
 VERDICTS = {0: "good", 1: "missed a target or found a fault", 2: "something is missing"}
 
 

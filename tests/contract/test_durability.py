@@ -9,6 +9,7 @@ import pytest
 
 from skitter.errors import FolderInUse, StoreFailed
 from skitter.frontier.base import REMOTE
+from skitter.frontier.rocks import elsewhere
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.store import Batch
 from skitter.model import Fetched, HostPolicy, SegmentMark, TaskKind
@@ -164,3 +165,30 @@ def test_a_host_leased_by_a_worker_elsewhere_rests_for_a_whole_lease_after_a_res
         starts += [lease.not_before - opened for lease in driver.lease()]
         driver.clock.advance(0.5)
     assert starts[0] < duration <= starts[1]
+
+
+def test_after_a_power_loss_nobody_is_asked_before_unknown_leases_of_workers_elsewhere_have_ended(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their last second is not on disk. A server that dies while it waits has not waited."""
+    boot = tmp_path / "boot_id"
+    monkeypatch.setattr(elsewhere, "BOOT_ID", boot)
+    duration = driver.settings.frontier.lease_duration
+    hosts = iter(range(10))
+
+    def leases_after(kernel: str, worker: str, seconds: float = 0.0) -> bool:
+        """Of a host that was never asked, so that it rests for nobody else's sake."""
+        boot.write_text(kernel)
+        driver.reopen()
+        driver.admit(seed(f"http://{next(hosts)}.test/"))
+        driver.clock.advance(seconds)
+        return bool(driver.lease(worker=worker))
+
+    here, there = "w", f"{REMOTE}w"
+    assert leases_after("first", here)
+    assert leases_after("second", there), "there were no workers elsewhere"
+    assert leases_after("second", there), "the machine went on"
+    assert not leases_after("third", here, duration - 1)
+    assert not leases_after("third", here, duration - 1)
+    assert leases_after("third", here, duration)
+    assert leases_after("third", here)

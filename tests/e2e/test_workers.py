@@ -3,11 +3,13 @@ by the web's request log, the frontier's ledger and the archive."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -24,6 +26,7 @@ from skitter.testing.features import FEATURE_SHARES, ROBOTS_SHARES, Feature, Rob
 from skitter.testing.plan import WebPlan
 from skitter.testing.web import SyntheticWeb
 from tests.cutting_proxy import CuttingProxy
+from tests.raw_server import page, serving
 
 DELAY = 0.05
 # Where leases are to run out in a test they are short, elsewhere no busy machine may let one run out.
@@ -74,15 +77,18 @@ class Trial:
         return self.started(*web_crawl(self.web, self.folder, self.config, *more))
 
     def serve(self) -> Child:
-        place = ("--listen", f"127.0.0.1:{self.port}", "--config", str(self.config))
-        server = self.started(*skitter_command("serve", str(self.folder), *self.web.seeds, *place, "--json"))
-        awaited(self._answers, server)
+        server = self.started(*self.serving(*self.web.seeds))
+        awaited(self.answers, server)
         return server
+
+    def serving(self, *seeds: str) -> list[str]:
+        place = ("--listen", f"127.0.0.1:{self.port}", "--config", str(self.config))
+        return skitter_command("serve", str(self.folder), *seeds, *place, "--json")
 
     def worker(self, port: int = 0) -> Child:
         return self.started(*skitter_command("worker", "--join", f"http://127.0.0.1:{port or self.port}"))
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
         try:
             self.stats()
         except OSError:
@@ -255,3 +261,27 @@ def test_a_connection_that_is_cut_in_a_settle_loses_and_doubles_nothing(
     result = trial.judge()
     assert result.faults == {}
     assert result.lost == 0
+
+
+def test_a_request_is_given_up_with_its_lease_while_the_server_does_not_answer(brief: Trial) -> None:
+    """Whether it is stopped or the network is gone: it may give the host to somebody else from then on."""
+    asked, left = threading.Event(), threading.Event()
+
+    def answer(connection: socket.socket, raw: bytes) -> bool:
+        if raw.split()[1] == b"/robots.txt":
+            connection.sendall(page(b"", status=b"404 Not Found"))
+            return True
+        asked.set()
+        with contextlib.suppress(OSError):
+            connection.recv(1)
+        left.set()
+        return False
+
+    with serving(answer) as site:
+        server = brief.started(*brief.serving(site.url + "/"))
+        awaited(brief.answers, server)
+        worker = brief.worker()
+        awaited(asked.is_set, server, worker)
+        server.send_signal(signal.SIGSTOP)
+        assert left.wait(SHORT_LEASE + DELAY)
+        assert worker.poll() is None

@@ -15,11 +15,13 @@ from skitter.archive.packing import Packer
 from skitter.archive.store import Archive
 from skitter.desk.brain import Delivery, Standing
 from skitter.desk.desk import Desk
+from skitter.desk.report import Report
 from skitter.errors import DiskFull
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Settled
 from skitter.model import Failed, FailureKind, Fetched, HostLease, Outcome, Result, RobotsRead, Task, TaskKind
 from skitter.settings import ArchiveSettings, PolitenessSettings, Settings
+from skitter.testing.clock import FakeClock
 from skitter.wiring import Office, open_office
 from tests.exchanges import Read, exchange, finished_records, sha256
 from tests.frontier_kit import seed
@@ -198,3 +200,27 @@ def test_the_archive_takes_parcels_whatever_worker_packed_them(tmp_path: Path) -
 class _Clock:
     def now(self) -> float:
         return 1_767_323_045.25
+
+
+@pytest.mark.parametrize("step", [0.4, 1.0], ids=["awake again", "late all the time"])
+def test_after_a_stall_leases_end_when_those_were_heard_who_asked_meanwhile(
+    tmp_path: Path, step: float
+) -> None:
+    async def use(office: Office) -> None:
+        clock = FakeClock(office.clock.now())
+        report = Report(office.telemetry, office.log)
+        desk = Desk(office.frontier, office.archive, clock, SETTINGS, report)
+        await desk.beat()
+        await desk.lease("w", 1, 1.0)
+
+        async def held_after(seconds: float) -> int:
+            clock.advance(seconds)
+            await desk.beat()
+            return len(await office.frontier.leases(limit=10))
+
+        assert await held_after(10.0) == 1
+        assert await held_after(step) == 1
+        held = [await held_after(step) for _ in range(int(3 / step))]
+        assert held[-1] == 0
+
+    kept(tmp_path / "crawl", use, "http://a.test/")

@@ -42,6 +42,18 @@ class Wrong:
         return self._clock.now() + self._off
 
 
+class Hasty:
+    """A clock that goes on by so much whenever it is asked."""
+
+    def __init__(self, right: Clock) -> None:
+        self._clock, self._ahead = right, 0.0
+        self.step = 0.0
+
+    def now(self) -> float:
+        self._ahead += self.step
+        return self._clock.now() + self._ahead
+
+
 LINKS: list[Link] = []
 
 
@@ -226,6 +238,51 @@ def test_a_worker_without_anything_to_deliver_notices_that_the_server_is_back_or
             await until(brain, Standing.OPEN)
 
     run_to_its_end(main())
+
+
+def test_what_waits_to_be_delivered_keeps_its_lease_and_no_more_is_leased(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        clock = Hasty(office.clock)
+        brain = await joined(where, clock)
+        (robots,) = await brain.lease("", 10, 30.0)
+        await brain.settle([dated(robots, clock.now())])
+        await office.frontier.admit([seed(f"{URL}{number}") for number in range(3)])
+        (lease,) = await brain.lease("", 10, 30.0)
+        assert len(lease.tasks) > 2
+        # More than one batch, and no time for a second one.
+        clock.step = 2.0
+        first, second = delivery(lease, lease.tasks[0]), delivery(lease, lease.tasks[1])
+        await brain.settle([first] * 64 + [second])
+        assert brain.undelivered == 1
+        (before,) = await office.frontier.leases(limit=10)
+        clock.step = 0.0
+        assert await brain.lease("", 10, 30.0) == []
+        standings = [brain.standing]
+        brain._waiting.extend([(clock.now(), second)] * 512)
+        standings.append(brain.standing)
+        await brain.beat()
+        assert [*standings, brain.standing] == [Standing.OPEN, Standing.PAUSED, Standing.OPEN]
+        (kept,) = await office.frontier.leases(limit=10)
+        assert (brain.undelivered, kept.tasks) == (0, len(lease.tasks) - 2)
+        assert kept.deadline > before.deadline
+
+    run(tmp_path, use)
+
+
+def test_a_server_that_was_started_anew_gets_times_by_its_own_clock(tmp_path: Path) -> None:
+    """The last one's may have been hours ahead, and a host that was asked in the future waits until then."""
+
+    async def use(where: str, office: Office) -> None:
+        brain = await joined(where)
+        (lease,) = await brain.lease("", 10, 30.0)
+        sent = office.clock.now()
+        brain._server, brain._offset = "the last one", 7200.0
+        await brain.settle([dated(lease, sent)])
+        assert brain.undelivered == 0
+        (view,) = await office.frontier.hosts(limit=10)
+        assert view.next_start < sent + 5.0
+
+    run(tmp_path, use)
 
 
 def test_links_that_a_page_of_the_same_host_told_of_do_not_cross_the_wire_again(tmp_path: Path) -> None:

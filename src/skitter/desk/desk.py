@@ -29,6 +29,9 @@ from skitter.settings import Settings
 from skitter.telemetry import Ended
 
 _HOUSEKEEPING = 1.0
+# Seconds between two beats after which we were stopped, or busy with something else; and how long those are heard
+# then who asked for more time meanwhile.
+_STALL, _HEARING = 0.5, 2.0
 
 
 class Spool(Protocol):
@@ -58,6 +61,8 @@ class Desk:
         self._turn = asyncio.Lock()
         self._fault: BaseException | None = None
         self._next_chores = 0.0
+        self._beaten_at = clock.now()
+        self._heard_until: float | None = None
         self._syncing: asyncio.Task[None] | None = None
         self._synced_at = clock.now()
         self.is_short_of_room = False
@@ -127,6 +132,9 @@ class Desk:
     async def beat(self) -> None:
         self._check()
         now = self._clock.now()
+        if now - self._beaten_at > _STALL and self._heard_until is None:
+            self._heard_until = now + _HEARING
+        self._beaten_at = now
         if now >= self._next_chores:
             # what was moved in a bounded step may be one of many
             self._next_chores = now if await self._chores(now) else now + _HOUSEKEEPING
@@ -135,8 +143,10 @@ class Desk:
     async def _chores(self, now: float) -> int:
         async with self._turn:
             moved = await self._frontier.promote(now)
-            if expired := await self._frontier.reap(now):
-                self._report.expired(expired)
+            if self._heard_until is None or now >= self._heard_until:
+                self._heard_until = None
+                if expired := await self._frontier.reap(now):
+                    self._report.expired(expired)
         self._look_for_room()
         # Unlike a full disk it needs no closing: what is uploaded meanwhile makes room.
         self.is_paused = self._spool is not None and self._spool.is_full()

@@ -41,7 +41,11 @@ class LeaseAsk(Ask, frozen=True, kw_only=True):
 
 
 class SettleAsk(Ask, frozen=True, kw_only=True):
+    """`server` is the one by whose clock the deliveries are dated. Another one, started since, takes none of
+    them: its answer tells its own time, by which they are sent again."""
+
     deliveries: list[Delivery]
+    server: str = ""
     saved: int = 0
     """Links that were left out because an earlier page of theirs told of them."""
 

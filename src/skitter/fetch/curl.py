@@ -64,6 +64,7 @@ class Request(msgspec.Struct, frozen=True):
     secure: bool
     verify: bool
     dns_ms: float
+    may_start: Callable[[], bool]
 
 
 class TooLate(Exception):
@@ -115,8 +116,9 @@ class Fetcher:
     ) -> Exchange | Failed:
         """`unwanted` is asked before the first chunk of a body is kept, and again until it has seen 1,445
         bytes; its first objection ends the transfer. `verify_tls` is the operator's word for this host; None
-        leaves it to the settings. `may_start` is asked when all is ready to be dialled: finding an address takes
-        its time, and so does a process that was stopped; `TooLate` is raised when it says no."""
+        leaves it to the settings. `may_start` is asked when all is ready to be dialled, and again when the
+        connection is there and nothing was sent: finding an address takes its time, so does a handshake, and so
+        does a process that was stopped; `TooLate` is raised when it says no."""
         match = _SPLIT.match(url)
         if match is None:
             return Failed(kind=FailureKind.BAD_REDIRECT, detail="not a URL that can be dialled")
@@ -130,7 +132,7 @@ class Fetcher:
             return Failed(kind=FailureKind.ADDRESS_REFUSED, detail=refusal)
         verify = self._settings.verify_tls if verify_tls is None else verify_tls
         dns_ms = max(0.0, self._clock.now() - begun) * 1000
-        request = self._request(match, _conditions(etag, last_modified), unwanted, verify, dns_ms)
+        request = self._request(match, _conditions(etag, last_modified), unwanted, verify, dns_ms, may_start)
         if not may_start():
             raise TooLate
         if len(addresses) == 1:
@@ -169,12 +171,14 @@ class Fetcher:
         unwanted: Judge,
         verify: bool,
         dns_ms: float,
+        may_start: Callable[[], bool],
     ) -> Request:
         scheme, name, port, target = match.groups()
         block = self._request_block(name, port, target, headers)
         origin = match.string[: match.start(4)]
         # not by keyword: 0.14 us instead of 0.3
-        return Request(match.string, origin, block, headers, unwanted, scheme == "https", verify, dns_ms)
+        secure = scheme == "https"
+        return Request(match.string, origin, block, headers, unwanted, secure, verify, dns_ms, may_start)
 
     def _request_block(self, name: str, port: str | None, target: str, headers: list[bytes]) -> bytes:
         """The request as libcurl writes it for HTTP/1.1; a test compares it with what a server received."""
@@ -186,7 +190,7 @@ class Fetcher:
         self, request: Request, address: str, port: int, patience: float
     ) -> Exchange | Failed:
         transfer = self._free.pop() if self._free else self._new_transfer()
-        transfer.begin(request.unwanted)
+        transfer.begin(request.unwanted, request.may_start)
         transfer.dial(request.url, request.headers, address, port, patience)
         if request.secure:
             transfer.secure(verify=request.verify, listen=not self._handshakes.knows(request.origin))
@@ -195,6 +199,8 @@ class Fetcher:
             # When we are cancelled here the handle is still libcurl's: it is dropped, not reused.
             with Lull(self.lulls, lambda: None if transfer.is_paused else transfer.received):
                 error = await self._perform(transfer)
+            if transfer.is_too_late:
+                raise TooLate
         except BaseException:
             self._bodies.dropped(transfer)
             raise

@@ -63,6 +63,7 @@ class Transfer:
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if limits.verify_tls else 0)
         curl.setopt(pycurl.HEADERFUNCTION, self.on_header)
         curl.setopt(pycurl.WRITEFUNCTION, self.on_body)
+        curl.setopt(pycurl.PREREQFUNCTION, self._on_ready)
 
     def dial(self, url: str, headers: list[bytes], address: str, port: int, patience: float) -> None:
         curl = self.curl
@@ -92,8 +93,10 @@ class Transfer:
             # or OpenSSL would go on to describe every record of the connection to libcurl: 5 us a request
             self.curl.unsetopt(pycurl.DEBUGFUNCTION)
 
-    def begin(self, unwanted: Judge) -> None:
+    def begin(self, unwanted: Judge, may_start: Callable[[], bool]) -> None:
         self._unwanted = unwanted
+        self._may_start = may_start
+        self.is_too_late = False
         self.refusal = ""
         self.lines: list[bytes] = []
         self.head_bytes = 0
@@ -125,6 +128,11 @@ class Transfer:
     def is_paused(self) -> bool:
         """By us: that nothing comes is not the host's doing."""
         return self._bodies.is_waiting(self)
+
+    def _on_ready(self, *addresses: object) -> int:
+        """The connection is there, new or kept, and nothing has been sent on it: 0.3 us a request."""
+        self.is_too_late = not self._may_start()
+        return int(pycurl.PREREQFUNC_ABORT if self.is_too_late else pycurl.PREREQFUNC_OK)
 
     def on_header(self, line: bytes) -> int | None:
         if self.head_done:

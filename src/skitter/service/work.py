@@ -62,6 +62,8 @@ async def lease(brain: Brain, call: Call[LeaseAsk, None]) -> Given:
 async def settle(brain: Brain, call: Call[SettleAsk, None]) -> Taken:
     ask, crew = call.body, _crew(brain)
     crew.heard(ask, saved=ask.saved)
+    if ask.server and ask.server != crew.server:
+        return Taken(**_signed(brain, crew), settled=[])
 
     async def settled() -> list[Settled]:
         return [settlement.settled for settlement in await crew.desk.settled(ask.deliveries)]

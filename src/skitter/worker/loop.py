@@ -36,6 +36,10 @@ _RENEWAL = 1.0
 # Hosts held at once: at one page per host and second this is also the most pages per second.
 _MOST_LEASES = 4096
 _RENEW_AT = 0.5
+# Of a lease's duration, but no more than so many seconds: what is left of it when nobody gave more time, and the
+# looks at it.
+_LET_GO_AT, _LET_GO_BEFORE = 0.1, 1.0
+_WATCH = 0.1
 
 
 class Pace:
@@ -87,6 +91,7 @@ class Loop:
         """Until nothing is left to do, the limit is reached, or `drain` was called."""
         next_renewal = 0.0
         last = self._clock.now()
+        watching = None if self._ends else asyncio.get_running_loop().create_task(self._watch_deadlines())
         try:
             while True:
                 # Settle first: an outcome must find its lease alive, however long this process was paused.
@@ -109,6 +114,8 @@ class Loop:
             self._fault = self._fault or error
             raise
         finally:
+            if watching is not None:
+                watching.cancel()
             await self._stop()
 
     @property
@@ -181,7 +188,6 @@ class Loop:
             return
         deadlines = await self._brain.renew([(lease.host, lease.token) for lease in soon], duration)
         if deadlines is None:
-            self._let_go(soon)
             return
         for lease, deadline in zip(soon, deadlines, strict=True):
             if deadline is None:
@@ -189,12 +195,17 @@ class Loop:
             elif lease.token in self._leases:
                 self._leases[lease.token] = (lease, deadline)
 
-    def _let_go(self, leases: list[HostLease]) -> None:
-        """Nobody could be asked for more time: of those that have none left, somebody else may be next."""
-        now = self._clock.now()
-        for lease in leases:
-            if lease.token in self._leases and self._leases[lease.token][1] <= now:
-                self._lose(lease)
+    async def _watch_deadlines(self) -> None:
+        """With a brain elsewhere. Of a lease that runs out somebody else is next, whether or not we could ask for
+        more time: the loop may be waiting for an answer meanwhile, for as long as the brain's patience."""
+        duration = self._settings.frontier.lease_duration
+        before = min(duration * _LET_GO_AT, _LET_GO_BEFORE)
+        while True:
+            await asyncio.sleep(_WATCH)
+            last = self._clock.now() + before
+            for lease, deadline in tuple(self._leases.values()):  # 4,096 of them: 0.2 ms
+                if deadline <= last:
+                    self._lose(lease)
 
     def _lose(self, lease: HostLease) -> None:
         """The host is not ours any more: what is in flight to it is aborted, and nothing of it is archived."""

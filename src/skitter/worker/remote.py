@@ -59,6 +59,12 @@ _MOST_AT_ONCE = 64
 # A settle holds up the other workers' asks: 64 pages for some 20 ms.
 _BATCH = 64
 _BATCH_BYTES = 8_000_000
+# Seconds. The loop has leases to renew, too; what is left is delivered on its next pulse.
+_LONGEST_FLUSH = 0.5
+# Of a lease's duration: how often the leases of what waits to be delivered are renewed.
+_KEEP_AT = 0.25
+# Beyond this no request is started until the server has caught up: 10 MB of pages as they are on average.
+_MOST_UNDELIVERED = 512
 _UNACCEPTABLE = (400, 413, 422)
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -88,6 +94,7 @@ class RemoteBrain:
         self._retry_at = 0.0
         self._look_at = 0.0
         self._waiting: deque[tuple[float, Delivery]] = deque()
+        self._keep_at = 0.0
         self._batch: _Batch | None = None
         self._lease_sequence: int | None = None
         self._released: list[tuple[Host, Token]] = []
@@ -110,9 +117,13 @@ class RemoteBrain:
     @property
     def standing(self) -> Standing:
         # A server that closes may come back; only its own worker ends with it.
-        return Standing.OPEN if self._standing is Standing.OPEN and not self._is_away else Standing.PAUSED
+        is_open = self._standing is Standing.OPEN and not self._is_away
+        return Standing.OPEN if is_open and self.undelivered <= _MOST_UNDELIVERED else Standing.PAUSED
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
+        # The server takes less than is fetched; but what it gave already, and was not heard, is ours.
+        if self._waiting and self._lease_sequence is None:
+            return []
         if self._lease_sequence is None:
             self._lease_sequence = self._next()
         ask = LeaseAsk(
@@ -131,6 +142,8 @@ class RemoteBrain:
 
     async def settle(self, deliveries: Sequence[Delivery]) -> None:
         now = self._clock.now()
+        if not self._waiting:
+            self._keep_at = now + self._duration * _KEEP_AT
         self._waiting.extend((now, delivery) for delivery in deliveries)
         await self._flush()
 
@@ -169,16 +182,29 @@ class RemoteBrain:
     # -- deliveries
 
     async def _flush(self) -> None:
+        until = self._clock.now() + _LONGEST_FLUSH
         while self._batch or self._waiting:
+            now = self._clock.now()
+            if self._waiting and now >= self._keep_at:
+                self._keep_at = now + self._duration * _KEEP_AT
+                await self._keep_leases()
             if self._batch is None:
                 self._batch = self._next_batch()
             if not await self._deliver(self._batch.sequence, self._batch.deliveries):
                 return
             self._batch = None
+            if self._waiting and self._clock.now() >= until:
+                return
         if self._released:
             ask = LeasesAsk(**self._signed(), leases=self._released)
             if await self._tried(RELEASE, ask, Released) is not None:
                 self._released = []
+
+    async def _keep_leases(self) -> None:
+        """Of what was fetched and is not delivered. The loop has done with most of them, and without a lease what
+        came of a request may be worth nothing: its URL was given to somebody else."""
+        held = {(delivery.outcome.host, delivery.outcome.token) for _, delivery in self._waiting}
+        await self._tried(RENEW, LeasesAsk(**self._signed(), leases=list(held)), Renewed)
 
     async def _deliver(self, sequence: int, deliveries: list[Delivery]) -> bool:
         """True when they need not be told again."""
@@ -188,6 +214,7 @@ class RemoteBrain:
             incarnation=self._incarnation,
             sequence=sequence,
             deliveries=[self._dated(delivery) for delivery in sifted],
+            server=self._server,
             saved=self.offered.saved,
         )
         try:
@@ -197,6 +224,8 @@ class RemoteBrain:
             return True
         if taken is None:
             return False
+        if taken.server != ask.server:
+            return await self._deliver(sequence, deliveries)
         outcomes = [delivery.outcome for delivery in deliveries]
         verdicts = zip(outcomes, taken.settled, strict=True)
         self.offered.accepted([outcome for outcome, settled in verdicts if settled is not Settled.STALE])

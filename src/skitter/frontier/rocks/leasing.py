@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from skitter.frontier.base import REMOTE
 from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.elsewhere import Elsewhere
 from skitter.frontier.rocks.rows import (
     ERRAND_LANE,
     HostRow,
@@ -50,6 +51,7 @@ class Leasing:
         self._settings = settings
         self._turns = TierTurns(settings.frontier.tier_weights)
         self._addresses = addresses
+        self._elsewhere = Elsewhere(settings.frontier.lease_duration)
 
     # -- granting
 
@@ -57,6 +59,8 @@ class Leasing:
         self, turn: Turn, worker: str, capacity: int, duration: float, most_tasks: int | None = None
     ) -> list[HostLease]:
         granted: list[HostLease] = []
+        if not self._elsewhere.has_ended(turn, worker):
+            return granted
         waiting = {tier: _ready_hosts(turn.book, tier, turn.now) for tier in range(TIERS)}
         room = turn.room(self._settings.crawl.max_pages)
         self._addresses.sent_away = 0
@@ -238,6 +242,8 @@ class Leasing:
         """Leases past their deadline end; all of them when their workers are known to be dead. A worker may
         have sent a request at the last moment, so the host rests for its delay from then."""
         book = turn.book
+        if all_of_them:
+            self._elsewhere.opened(turn)
         end = _END if all_of_them else micros(turn.now) + _END
         ended, low = 0, end
         for key, _ in book.store.scan("timers", book.timers_low, end):
