@@ -56,9 +56,9 @@ _UNUSUAL = 5.0
 CONTRADICTIONS = 2
 # Refusals at which one more member is let through, to see: 64, 256, 1,024, ...
 _FIRST_CHECK = 64
-# Bits of 64 in which the texts of two pages with one title differ that are still of one kind. Of 2,600 pages of
-# honest hosts none had the title of one of the eight before it; of the endless ones that differ in more than
-# three bits nine in ten had, and a text within twelve.
+# Bits of 64 in which the texts of two pages with one title differ that are still of one kind. Of the
+# pages of honest hosts that were looked at none had the title of one of the eight before it; of the endless ones
+# that differ in more than three bits nine in ten had, and a text within twelve.
 KIN = 12
 _MARK = 4
 # A family is judged for what its skeletons have in common: of one alone, the skeleton is judged.
