@@ -52,8 +52,8 @@ class Skeleton(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def skeleton(url: str) -> Skeleton:
-    """2.5 us for a path of words, 12 with a date, numbers and parameters in it; 0.1 when it was asked for lately, as
-    what is leased was when it is settled."""
+    """2.5 us for a path of words, 12 with a date, numbers and parameters in it; 0.1 when it was asked for lately,
+    as what is leased was when it is settled."""
     path, _, query = url[url.index("/", 8) :].partition("?")
     shape = 0
     if ";" in path:
