@@ -22,8 +22,6 @@ from skitter.testing.request_log import Request
 MAX_REDIRECTS = 5
 # Two processes and the kernel read the time: what they may disagree by.
 CLOCKS = 0.01
-# libcurl looks at its clock and then sends; in between it may lose the processor: 0.07 s was seen at a load of 5.
-STARVED = 0.25
 # An answered request is settled with the next pulse (0.05 s), and a pulse waits for all answers that arrived
 # together: 0.4 s was seen at full speed, 1.1 s on a machine that was busy with other things as well.
 UNSETTLED = 3.0
@@ -162,8 +160,6 @@ def _log_and_ledger(result: Account, requests: Iterable[Request], fetches: Itera
         place = bisect_left(rows, fetch.sent_at + CLOCKS, key=lambda row: row.start)
         if place:
             del rows[place - 1]
-        elif rows and rows[0].start <= fetch.sent_at + STARVED:
-            del rows[0]
         else:
             result.blame("settled, not requested", [f"{fetch.url} at {fetch.sent_at:.3f}"])
     return [row for rows in asked.values() for row in rows]

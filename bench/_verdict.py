@@ -14,6 +14,7 @@ from skitter.testing.plan import WebPlan
 from skitter.testing.request_log import Request, read_log
 
 ATTEMPTS = 5
+MANNERS = ("overlap", "too soon", "before robots.txt", "denied by robots.txt")
 
 
 def verdict(
@@ -41,6 +42,23 @@ def verdict(
     for kind, line in breaches(requests, plan, delay):
         result.blame(kind, [line])
     return result
+
+
+def toll(result: Account) -> dict[str, int | float]:
+    """What a disturbed crawl came to and what the disturbance cost, in words, for a table."""
+    faults = {kind: len(lines) for kind, lines in result.faults.items()}
+    return {
+        "requests the web saw": result.requests,
+        "fetches the frontier settled": result.settled,
+        "records in the archive": result.archived,
+        "URLs lost": faults.get("missing", 0) + faults.get("left undone", 0),
+        "archived twice": faults.get("archived, not settled", 0) + faults.get("completed twice", 0),
+        "politeness violations": sum(faults.get(kind, 0) for kind in MANNERS),
+        "requests repeated, in flight at a death": result.lost_in_flight,
+        "requests repeated, answered and not settled": result.lost_unsettled,
+        "oldest of these at its death, s": round(result.oldest_lost, 3),
+        "most lost in one death": result.most_lost,
+    }
 
 
 def breaches(requests: Sequence[Request], plan: WebPlan, delay: float) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ from bench._damage import SmallDisk
 from bench._jumps import library
 from bench._report import last_line, progress, table
 from bench._torment import Torment, Torments, planned
-from bench._verdict import ATTEMPTS, verdict
+from bench._verdict import ATTEMPTS, toll, verdict
 from skitter.testing.features import RobotsKind
 from skitter.testing.plan import WebPlan
 from skitter.testing.web import SyntheticWeb
@@ -85,25 +85,13 @@ def show(options: argparse.Namespace, plan: WebPlan, done: Torments, result: Acc
         "runs": len(done.runs),
         **dict(sorted(done.counts.items())),
         "seconds": round(done.seconds, 1),
-        "requests the web saw": result.requests,
-        "fetches the frontier settled": result.settled,
-        "records in the archive": result.archived,
-        "URLs lost": faults.get("missing", 0) + faults.get("left undone", 0),
-        "archived twice": faults.get("archived, not settled", 0) + faults.get("completed twice", 0),
-        "politeness violations": sum(faults.get(kind, 0) for kind in MANNERS),
-        "requests repeated, in flight at a death": result.lost_in_flight,
-        "requests repeated, answered and not settled": result.lost_unsettled,
-        "oldest of these at its death, s": round(result.oldest_lost, 3),
-        "most lost in one death": result.most_lost,
+        **toll(result),
     }
     print(table([("", "count"), *figures.items(), *((f"FAULT {kind}", n) for kind, n in faults.items())]))
     for kind, lines in result.faults.items():
         print(f"\n{kind}:", *lines[:SHOWN], sep="\n    ")
     named = {name.replace(",", "").replace(" ", "_"): value for name, value in figures.items()}
     last_line({"bench": "chaos", "seed": options.seed, "exit_code": done.code, **named, "faults": faults})
-
-
-MANNERS = ("overlap", "too soon", "before robots.txt", "denied by robots.txt")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -27,8 +27,8 @@ from bench._jumps import library
 from bench._report import last_line, progress, table
 from bench._torment import Torments
 from bench._unrest import Unrest, strikes
-from bench._verdict import ATTEMPTS, verdict
-from bench.chaos import MANNERS, PAGES_A_HOST, SHOWN
+from bench._verdict import ATTEMPTS, toll, verdict
+from bench.chaos import PAGES_A_HOST, SHOWN
 from skitter.testing.features import ROBOTS_SHARES, RobotsKind
 from skitter.testing.plan import WebPlan
 from skitter.testing.web import SyntheticWeb
@@ -116,16 +116,7 @@ def show(options: argparse.Namespace, plan: WebPlan, done: Torments, result: Acc
         "kills": sum(count for name, count in done.counts.items() if name.startswith("kill")),
         **dict(sorted(done.counts.items())),
         "seconds": round(done.seconds, 1),
-        "requests the web saw": result.requests,
-        "fetches the frontier settled": result.settled,
-        "records in the archive": result.archived,
-        "URLs lost": faults.get("missing", 0) + faults.get("left undone", 0),
-        "archived twice": faults.get("archived, not settled", 0) + faults.get("completed twice", 0),
-        "politeness violations": sum(faults.get(kind, 0) for kind in MANNERS),
-        "requests repeated, in flight": result.lost_in_flight,
-        "requests repeated, answered and not settled": result.lost_unsettled,
-        "oldest of these, s": round(result.oldest_lost, 3),
-        "most lost at one moment": result.most_lost,
+        **toll(result),
     }
     print(table([("", "count"), *figures.items(), *((f"FAULT {kind}", n) for kind, n in faults.items())]))
     for kind, lines in result.faults.items():

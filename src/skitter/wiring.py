@@ -161,7 +161,7 @@ async def open_crawl(
             **msgspec.structs.asdict(office),
             fetcher=hands.fetcher,
             resolver=hands.resolver,
-            loop=Loop(office.desk, hands.step, office.clock, settings),
+            loop=Loop(office.desk, hands.step, office.clock, settings, horizon=office.desk.horizon),
         )
 
 

@@ -97,7 +97,7 @@ async def _work(
     async with open_hands(settings, clock) as hands:
         brain.in_flight = lambda: hands.fetcher.in_flight
         brain.log = Log(log_file or Path(os.devnull), clock)
-        loop = Loop(brain, hands.step, clock, settings, name=name, ends=False)
+        loop = Loop(brain, hands.step, clock, settings, name=name)
         running = asyncio.create_task(loop.run())
         draining = asyncio.create_task(_drain_when(stopped, loop))
         try:

@@ -13,7 +13,6 @@ from typing import Protocol
 import msgspec
 
 from skitter.archive.packing import Parcel
-from skitter.frontier.base import Horizon
 from skitter.model import Host, HostLease, Outcome, Token
 
 
@@ -51,8 +50,6 @@ class Brain(Protocol):
         ...
 
     async def release(self, leases: Sequence[tuple[Host, Token]]) -> None: ...
-
-    async def horizon(self) -> Horizon: ...
 
     async def beat(self) -> None:
         """Called on every pulse of a worker's loop: the brain's own duties."""

@@ -15,13 +15,14 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 from skitter.clock import Clock
 from skitter.desk.brain import Brain, Delivery, Standing
 from skitter.desk.desk import ended_by
 from skitter.fetch.curl import TooLate
+from skitter.frontier.base import Horizon
 from skitter.model import Failed, Host, HostLease, Task, Token
 from skitter.schedule.retry import RULES
 from skitter.settings import Settings
@@ -65,15 +66,23 @@ class Loop:
     """`waiting_until` is set while nothing can be asked, to when the next host or retry is ready."""
 
     def __init__(
-        self, brain: Brain, step: Step, clock: Clock, settings: Settings, *, name: str = "", ends: bool = True
+        self,
+        brain: Brain,
+        step: Step,
+        clock: Clock,
+        settings: Settings,
+        *,
+        name: str = "",
+        horizon: Callable[[], Awaitable[Horizon]] | None = None,
     ) -> None:
-        """With `ends` the loop is over when nothing is left to do; without, when it is drained."""
+        """The loop is over when `horizon` says that nothing is left to do. A worker among others has none, and
+        is over when it is drained: the server knows when a crawl is, not its workers."""
         self._brain = brain
         self._step = step
         self._clock = clock
         self._settings = settings
         self._name = name or f"{socket.gethostname()}-{os.getpid()}"
-        self._ends = ends
+        self._horizon = horizon
         self._slots = Slots(settings.fetch.concurrency, settings.fetch.connections, step.quiet)
         self._leases: dict[Token, tuple[HostLease, float]] = {}
         self._serving: set[asyncio.Task[None]] = set()
@@ -91,7 +100,8 @@ class Loop:
         """Until nothing is left to do, the limit is reached, or `drain` was called."""
         next_renewal = 0.0
         last = self._clock.now()
-        watching = None if self._ends else asyncio.get_running_loop().create_task(self._watch_deadlines())
+        among_others = self._horizon is None
+        watching = asyncio.create_task(self._watch_deadlines()) if among_others else None
         try:
             while True:
                 # Settle first: an outcome must find its lease alive, however long this process was paused.
@@ -164,7 +174,7 @@ class Loop:
         if standing is Standing.PAUSED:
             return None
         # With others about, no host is taken that would have to wait here for a place.
-        crowded = not self._ends and self._slots.waiting
+        crowded = self._horizon is None and self._slots.waiting
         capacity = 0 if crowded else _MOST_LEASES - len(self._leases)
         if capacity > 0:
             duration = self._settings.frontier.lease_duration
@@ -172,11 +182,10 @@ class Loop:
                 self._leases[lease.token] = (lease, lease.deadline)
                 self._spawn(lease)
         busy = self._serving or self._deliveries or self._given_up
-        return None if busy or not self._ends else await self._end()
+        return None if busy or self._horizon is None else self._end(await self._horizon())
 
-    async def _end(self) -> Ended | None:
+    def _end(self, horizon: Horizon) -> Ended | None:
         """Nothing is held: is anything still to come that is worth waiting for?"""
-        horizon = await self._brain.horizon()
         ended = ended_by(horizon, self._clock.now(), self._settings.crawl.linger)
         self.waiting_until = horizon.next_at
         return ended

@@ -41,7 +41,7 @@ from skitter.desk.wire import (
     Taken,
 )
 from skitter.errors import UsageError
-from skitter.frontier.base import Horizon, Settled
+from skitter.frontier.base import Settled
 from skitter.log import Log
 from skitter.model import Host, HostLease, Token
 from skitter.settings import Settings
@@ -158,9 +158,6 @@ class RemoteBrain:
     async def release(self, leases: Sequence[tuple[Host, Token]]) -> None:
         self._released += leases
         await self._flush()
-
-    async def horizon(self) -> Horizon:
-        raise NotImplementedError("the server knows when a crawl is over, not its workers")
 
     async def beat(self) -> None:
         self._drop_what_is_too_old()
