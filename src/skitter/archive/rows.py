@@ -105,6 +105,8 @@ def row_pieces(
     with_text: bool,
 ) -> Pieces:
     """12 us for a page of 93 links and 7 KB of text."""
+    # The first of a name counts, as `Exchange.header` has it.
+    headers = dict(reversed(exchange.headers))
     targets, links = zip(*said.links, strict=True) if with_links and said.links else ((), ())
     before = (
         surt,
@@ -113,7 +115,7 @@ def row_pieces(
         exchange.status,
         said.redirect,
         digest,
-        media_type_of(exchange.header("content-type")),
+        media_type_of(headers.get("content-type", "")),
         said.media_type,
         said.charset,
         said.language,
@@ -125,8 +127,8 @@ def row_pieces(
         said.title,
         min(said.depth, _DEEPEST),
         said.directives,
-        exchange.header("etag")[:500],
-        exchange.header("last-modified")[:100],
+        headers.get("etag", "")[:500],
+        headers.get("last-modified", "")[:100],
         exchange.address,
         exchange.http_version,
         max(0.0, exchange.ended_at - exchange.sent_at) * 1000,
@@ -209,24 +211,22 @@ def whole_frames(journal: bytes) -> int:
 
 def described(exchange: Exchange, said: Said, *, with_outlinks: bool) -> str:
     """The block of a metadata record, by the names that Heritrix gave its fields."""
-    lines = [
-        f"fetchTimeMs: {round(max(0.0, exchange.ended_at - exchange.sent_at) * 1000)}",
-        *_timings(exchange),
-    ]
+    waited = round(max(0.0, exchange.ended_at - exchange.sent_at) * 1000)
+    block = f"fetchTimeMs: {waited}\r\n{_timings(exchange)}"
     if exchange.tls_version:
-        lines.append(f"tls: {exchange.tls_version} {exchange.tls_cipher}")
+        block += f"tls: {exchange.tls_version} {exchange.tls_cipher}\r\n"
     if said.kind == "page":
-        lines.append(f"hopsFromSeed: {'L' * min(said.depth, 100)}")
+        block += f"hopsFromSeed: {'L' * min(said.depth, 100)}\r\n"
     if said.charset:
-        lines.append(f"charsetForLinkExtraction: {said.charset}")
+        block += f"charsetForLinkExtraction: {said.charset}\r\n"
     if said.redirect:
-        lines.append(f"outlink: {said.redirect} R Location:")
+        block += f"outlink: {said.redirect} R Location:\r\n"
     if with_outlinks:
-        lines += [f"outlink: {target} {_context(link)}" for target, link in said.links]
-    return "\r\n".join((*lines, ""))
+        block += "".join([f"outlink: {target} {_context(link)}\r\n" for target, link in said.links])
+    return block
 
 
-def _timings(exchange: Exchange) -> list[str]:
+def _timings(exchange: Exchange) -> str:
     """What was waited for, in whole milliseconds; a connection that was open already took no time."""
     waits = (
         ("dnsTimeMs", exchange.dns_ms),
@@ -234,7 +234,7 @@ def _timings(exchange: Exchange) -> list[str]:
         ("tlsTimeMs", exchange.tls_ms),
         ("firstByteTimeMs", exchange.first_byte_ms),
     )
-    return [f"{name}: {wait:.0f}" for name, wait in waits if wait >= 0.5]
+    return "".join([f"{name}: {wait:.0f}\r\n" for name, wait in waits if wait >= 0.5])
 
 
 def _context(link: Link) -> str:
