@@ -40,7 +40,7 @@ def framed(url: str, said: Said, status: int) -> bytes:
         with_links=True,
         with_text=True,
     )
-    return framed_row(pieces, RecordAt("s", 1, 2), "")
+    return b"".join(framed_row(pieces, RecordAt("s", 1, 2), ""))
 
 
 def clean(text: str) -> str:

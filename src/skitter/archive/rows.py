@@ -3,14 +3,13 @@
 Written beside the WARC record and committed with it; `tables.py` turns committed stretches of it into Parquet. A
 row is a frame (a mark, four bytes of length) around a msgpack array. A page's links are four columns joined by
 line feeds, which no URL, text or rel can hold: Arrow splits them again without making a Python object of each.
-Never decides what is committed.
+What is long is read as a view of the journal's bytes. Never decides what is committed.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
 
 import msgspec
 
@@ -20,7 +19,6 @@ from skitter.model import Exchange, Link, RecordAt
 _MARK = b"\xc1"
 _FRAME = 5
 _DEEPEST = 32_767
-_TEXT, _REL, _TAG = attrgetter("text"), attrgetter("rel"), attrgetter("tag")
 _TAG_ATTRIBUTES = {"iframe": "E iframe/@src", "frame": "E frame/@src", "refresh": "L meta/@content"}
 
 
@@ -46,7 +44,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING_SAID = Said()
 
 
-class Row(msgspec.Struct, array_like=True, frozen=True):
+class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One line of `pages`, with what `links` and `text` take from it. New fields go at the end, with a
     default."""
 
@@ -77,9 +75,9 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     simhash: int | None
     near_duplicate_of: str
     failure: str
-    text: str
-    targets: str
-    texts: str
+    text: msgspec.Raw
+    targets: msgspec.Raw
+    texts: msgspec.Raw
     rels: str
     tags: str
 
@@ -88,6 +86,11 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
 _ARRAY = b"\xdc" + len(Row.__struct_fields__).to_bytes(2, "big")
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Row).decode
+
+
+# What comes before the bytes of a msgpack string, by its first byte; one byte where that is another.
+_BEFORE_BYTES = {0xD9: 2, 0xDA: 3, 0xDB: 5}
+_EMPTY = _encode("")
 
 
 Pieces = tuple[bytes, bytes, bytes]
@@ -107,7 +110,6 @@ def row_pieces(
     """12 us for a page of 93 links and 7 KB of text."""
     # The first of a name counts, as `Exchange.header` has it.
     headers = dict(reversed(exchange.headers))
-    targets, links = zip(*said.links, strict=True) if with_links and said.links else ((), ())
     before = (
         surt,
         uri,
@@ -138,20 +140,31 @@ def row_pieces(
         said.near_duplicate_of,
         said.failure,
         said.text if with_text else "",
-        _joined(targets),
-        _joined([*map(_TEXT, links)]),
-        _joined([*map(_REL, links)]),
-        _joined([*map(_TAG, links)]),
+        *(_link_columns(said.links) if with_links else _NO_LINKS),
     )
     return _bare(before), _bare(between), _bare(after)
 
 
-def framed_row(pieces: Pieces, at: RecordAt, revisit_of: str) -> bytes:
-    """1 us."""
+def framed_row(pieces: Pieces, at: RecordAt, revisit_of: str) -> tuple[bytes, bytes]:
+    """In two pieces, of which the second is long and as it was: 1 us."""
     before, between, after = pieces
-    place = _encode(at.offset) + _encode(at.length)
-    row = b"".join((_ARRAY, before, place, between, _bare((revisit_of,)), after))
-    return _MARK + len(row).to_bytes(_FRAME - 1, "little") + row
+    original = _bare((revisit_of,)) if revisit_of else _EMPTY
+    row = b"".join((_ARRAY, before, _bare((at.offset, at.length)), between, original))
+    return _MARK + (len(row) + len(after)).to_bytes(_FRAME - 1, "little") + row, after
+
+
+def _link_columns(links: Sequence[tuple[str, Link]]) -> tuple[str, str, str, str]:
+    """In one pass: what a link consists of lies anywhere in memory, and is fetched from there once."""
+    targets, texts, rels, tags = [], [], [], []
+    for target, link in links:
+        targets.append(target)
+        texts.append(link.text)
+        rels.append(link.rel)
+        tags.append(link.tag)
+    return _joined(targets), _joined(texts), _joined(rels), _joined(tags)
+
+
+_NO_LINKS = ("", "", "", "")
 
 
 def _bare(values: tuple[object, ...]) -> bytes:
@@ -190,11 +203,18 @@ def rows_in(journal: bytes) -> Iterator[Row]:
         at += length
 
 
+def utf8_of(said: msgspec.Raw) -> memoryview:
+    """Of one of a row's long fields: 7 KB of text never become a `str`, and are not copied."""
+    view = memoryview(said)
+    return view[_BEFORE_BYTES.get(view[0], 1) :]
+
+
 def tables_told(journal: bytes) -> set[str]:
     """Which tables the rows have something to say to."""
     told = set()
     for row in rows_in(journal):
-        told |= {"pages"} | ({"links"} if row.targets else set()) | ({"text"} if row.text else set())
+        told |= {"pages"} | ({"links"} if utf8_of(row.targets) else set())
+        told |= {"text"} if utf8_of(row.text) else set()
     return told
 
 
@@ -228,13 +248,14 @@ def described(exchange: Exchange, said: Said, *, with_outlinks: bool) -> str:
 
 def _timings(exchange: Exchange) -> str:
     """What was waited for, in whole milliseconds; a connection that was open already took no time."""
-    waits = (
-        ("dnsTimeMs", exchange.dns_ms),
-        ("connectTimeMs", exchange.connect_ms),
-        ("tlsTimeMs", exchange.tls_ms),
-        ("firstByteTimeMs", exchange.first_byte_ms),
-    )
-    return "".join([f"{name}: {wait:.0f}\r\n" for name, wait in waits if wait >= 0.5])
+    said = f"dnsTimeMs: {exchange.dns_ms:.0f}\r\n" if exchange.dns_ms >= 0.5 else ""
+    if exchange.connect_ms >= 0.5:
+        said += f"connectTimeMs: {exchange.connect_ms:.0f}\r\n"
+    if exchange.tls_ms >= 0.5:
+        said += f"tlsTimeMs: {exchange.tls_ms:.0f}\r\n"
+    if exchange.first_byte_ms >= 0.5:
+        said += f"firstByteTimeMs: {exchange.first_byte_ms:.0f}\r\n"
+    return said
 
 
 def _context(link: Link) -> str:

@@ -120,7 +120,7 @@ class Segment:
             files.discard()
             raise
         try:
-            segment.append(warcinfo, b"", b"")
+            segment.append((warcinfo,), b"", ())
             segment.flush()
         except OSError:
             segment.discard()
@@ -143,14 +143,18 @@ class Segment:
             or now - self.part_at >= SECONDS_A_PART
         )
 
-    def append(self, members: bytes, line: bytes, row: bytes) -> None:
-        for waiting, content in zip(self._waiting, (members, line, row), strict=True):
-            waiting.append(content)
-        self.length += len(members)
+    def append(self, members: Sequence[bytes], line: bytes, row: Sequence[bytes]) -> None:
+        """Records, index line and row of one exchange; the first and the last in as many pieces as they come."""
+        records, lines, rows = self._waiting
+        records += members
+        lines.append(line)
+        rows += row
+        record_length, row_length = sum(map(len, members)), sum(map(len, row))
+        self.length += record_length
         self.index_length += len(line)
-        self.rows_length += len(row)
+        self.rows_length += row_length
         self.rows_since_part += 1
-        self._held += len(members) + len(line) + len(row)
+        self._held += record_length + len(line) + row_length
         if self._held > _BUFFER:
             self.flush()
 
