@@ -150,6 +150,7 @@ def _row(one: Given) -> tuple[bytes, bytes]:
         uri=one.exchange.url,
         surt="test,docs)/",
         digest="",
+        mime="text/html",
         with_links=True,
         with_text=True,
     )

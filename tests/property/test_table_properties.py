@@ -37,6 +37,7 @@ def framed(url: str, said: Said, status: int) -> bytes:
         uri=url,
         surt="test,a)/",
         digest="",
+        mime="text/html",
         with_links=True,
         with_text=True,
     )

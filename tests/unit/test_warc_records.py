@@ -23,7 +23,8 @@ def response(given: Exchange, media_type: str = "text/html") -> bytes:
     payload = warc.digest_field(sha256(given.body))
     fields = warc.response_fields(given, common, payload, warc.media_type_of(media_type), ID)
     head = response_head(given.head, given.status, len(given.body))
-    return warc.response_record(head, given.body, ID, DATE, fields, 1)
+    block = warc.digest_field(warc.block_digest(head, given.body))
+    return warc.response_record(head, given.body, block, ID, DATE, fields, 1)
 
 
 def read_by_both(member: bytes) -> Read:

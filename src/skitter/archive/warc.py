@@ -60,13 +60,13 @@ def _day(day: int) -> str:
 def digest_field(digest: bytes) -> str:
     """Base32 with its padding: the one spelling of SHA-256 that every validator we know verifies.
 
-    Two of these an exchange. All 52 letters at once, in one long number: 1.2 us, and 3 between a page's hashing and its
-    compressing, where letter by letter took 3 and 9.
+    All 52 letters at once, in one long number: 1.5 us where letter by letter took 3; between the hashing of a page
+    and its compressing, 4 where that took 9.
     """
     letters = int.from_bytes(digest, "big") << 4
     for stay, move, shift in _SPREADING:
         letters = letters & stay | (letters & move) << shift
-    return "sha256:" + letters.to_bytes(52, "big").translate(_BASE32).decode() + "===="
+    return f"sha256:{letters.to_bytes(52, 'big').translate(_BASE32).decode()}===="
 
 
 def _spreading() -> Iterator[tuple[int, int, int]]:
@@ -111,7 +111,7 @@ def warcinfo(record_id: str, date: str, segment: str, about: Mapping[str, str], 
     fields = {**fields, **{name: value for name, value in about.items() if name not in fields}}
     block = "".join(f"{_line(name)}: {_line(value)}\r\n" for name, value in fields.items() if value)
     extra = f"WARC-Filename: {segment}\r\nContent-Type: application/warc-fields\r\n"
-    return _digested("warcinfo", record_id, date, extra, block.encode("utf-8", "replace"), b"", level)
+    return _digested("warcinfo", record_id, date, extra, block.encode("utf-8", "replace"), level)
 
 
 def request_record(exchange: Exchange, record_id: str, date: str, common: str) -> bytes:
@@ -120,12 +120,22 @@ def request_record(exchange: Exchange, record_id: str, date: str, common: str) -
     return _member("request", record_id, date, extra, request_head(exchange.request), b"", _FASTEST)
 
 
-def response_record(head: bytes, body: bytes, record_id: str, date: str, extra: str, level: int) -> bytes:
-    return _digested("response", record_id, date, extra, head, body, level)
+def block_digest(head: bytes, body: bytes) -> bytes:
+    block = sha256(head)
+    block.update(body)
+    return block.digest()
+
+
+def response_record(
+    head: bytes, body: bytes, block: str, record_id: str, date: str, extra: str, level: int
+) -> bytes:
+    """`block` is the spelled digest of head and body."""
+    extra = f"{extra}WARC-Block-Digest: {block}\r\n"
+    return _member("response", record_id, date, extra, head, body, level)
 
 
 def revisit_record(head: bytes, record_id: str, date: str, extra: str, level: int) -> bytes:
-    return _digested("revisit", record_id, date, extra, head, b"", level)
+    return _digested("revisit", record_id, date, extra, head, level)
 
 
 def metadata_record(record_id: str, about: str, date: str, common: str, block: str) -> bytes:
@@ -170,13 +180,9 @@ def revisit_fields(original: Copy, status: int) -> str:
     )
 
 
-def _digested(
-    kind: str, record_id: str, date: str, extra: str, head: bytes, body: bytes, level: int
-) -> bytes:
-    block = sha256(head)
-    block.update(body)
-    extra = f"{extra}WARC-Block-Digest: {digest_field(block.digest())}\r\n"
-    return _member(kind, record_id, date, extra, head, body, level)
+def _digested(kind: str, record_id: str, date: str, extra: str, block: bytes, level: int) -> bytes:
+    extra = f"{extra}WARC-Block-Digest: {digest_field(sha256(block).digest())}\r\n"
+    return _member(kind, record_id, date, extra, block, b"", level)
 
 
 def _member(kind: str, record_id: str, date: str, extra: str, head: bytes, body: bytes, level: int) -> bytes:
