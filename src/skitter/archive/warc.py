@@ -60,8 +60,8 @@ def _day(day: int) -> str:
 def digest_field(digest: bytes) -> str:
     """Base32 with its padding: the one spelling of SHA-256 that every validator we know verifies.
 
-    All 52 letters at once, in one long number: 1.5 us where letter by letter took 3; between the hashing of a page
-    and its compressing, 4 where that took 9.
+    All 52 letters at once, in one long number: 1.5 us where letter by letter took 3; between the hashing of a
+    page and its compressing, 4 where that took 9.
     """
     letters = int.from_bytes(digest, "big") << 4
     for stay, move, shift in _SPREADING:
