@@ -1,13 +1,14 @@
 """From rows to Parquet: the tables `pages`, `links` and `text`, by the names that Common Crawl's index uses.
 
-Runs in the archive's background thread on stretches of a journal that are committed, and when a power loss took
-commits back from a finished segment. Works by whole columns: splitting, taking URLs apart and compressing happen
-in Arrow, without the interpreter's lock. Never knows what a commit is; imported only when a part is due, as
-pyarrow takes 0.3 s.
+Runs in the archive's background thread, or in a child process, on stretches of a journal that are committed; and
+when a power loss took commits back from a finished segment. Works by whole columns: splitting, taking URLs apart
+and compressing happen in Arrow, without the interpreter's lock. Never knows what a commit is; imported only when
+a part is due, as pyarrow takes 0.3 s.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from array import array
@@ -22,7 +23,8 @@ import pyarrow.parquet as pq
 from msgspec.structs import astuple
 
 from skitter.archive.parts import TABLES, part_path, parts_of, write_part
-from skitter.archive.rows import Row, rows_in, text_digest, utf8_of
+from skitter.archive.rows import Row, rows_in, text_digest, utf8_of, whole_frames
+from skitter.archive.stretches import Stretch
 from skitter.faultpoints import Point, reach
 from skitter.urls.scope import registrable_domain
 
@@ -61,6 +63,31 @@ def write_parts(
     # Arrow keeps what it was given: after a part that is 100 MB of nothing.
     pa.default_memory_pool().release_unused()
     return len(columns["url"])
+
+
+def write_stretch(asked: Stretch) -> int:
+    """As one part of each table; returns where it ends."""
+    journal = _rows_of(asked)
+    end = asked.start + len(journal)
+    write_parts(Path(asked.folder), asked.tables, asked.segment, asked.stem, journal, asked.start, end)
+    return end
+
+
+def _rows_of(asked: Stretch) -> bytes:
+    most = asked.most
+    fd = os.open(asked.journal, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        while True:
+            journal = os.pread(fd, min(asked.end - asked.start, most), asked.start)
+            if asked.start + len(journal) == asked.end:
+                return journal
+            if whole := whole_frames(journal):
+                return journal[:whole]
+            if len(journal) < most:
+                raise OSError(errno.EIO, f"{asked.journal} is shorter than what was committed of it")
+            most *= 2
+    finally:
+        os.close(fd)
 
 
 def take_back(folder: Path, stem: str, rows_length: int, length: int) -> None:
