@@ -59,9 +59,7 @@ def make_crawl(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "crawl.toml").write_text("")
     archive = folder / "archive"
-    settings = ArchiveSettings(
-        segment_size=segment_size, tables=(), metadata=False, compression=compression
-    )
+    settings = ArchiveSettings(segment_size=segment_size, tables=(), metadata=False, compression=compression)
     store = Archive.open(archive, settings, FakeClock(SENT_AT), (), {})
     marks: dict[str, SegmentMark] = {}
     original: Copy | None = None

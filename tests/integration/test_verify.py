@@ -110,7 +110,11 @@ MATRIX: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int | None, str]] 
         RESPONSE,
         "block digest is wrong",
     ),
-    "04-gzip-crc-flipped": (lambda m: flipped(m, RESPONSE, -6 if is_gzip(m[0]) else -2), RESPONSE, "check sum"),
+    "04-gzip-crc-flipped": (
+        lambda m: flipped(m, RESPONSE, -6 if is_gzip(m[0]) else -2),
+        RESPONSE,
+        "check sum",
+    ),
     "05-gzip-deflate-bits-flipped": (lambda m: flipped(m, RESPONSE, 60), RESPONSE, "gzip"),
     "06-content-length-too-small": (edit(RESPONSE, longer(-5)), RESPONSE, "Content-Length is too small"),
     "07-content-length-too-large": (edit(RESPONSE, longer(50)), RESPONSE, "bytes follow"),

@@ -1,8 +1,8 @@
 """How the records of a segment are compressed, and what its file is therefore called: each record by itself.
 
-Between the bytes of a record and those of a segment, for who writes and for who reads. gzip: a member a record. zstd:
-a frame a record, with its size and a check sum, without a dictionary, so that any zstd reads the file from front to
-back. A segment is of one coding from its first record to its last, and its name alone says of which.
+Between the bytes of a record and those of a segment, for who writes and for who reads. gzip: a member a record.
+zstd: a frame a record, with its size and a check sum, without a dictionary, so that any zstd reads the file from
+front to back. A segment is of one coding from its first record to its last, and its name alone says of which.
 """
 
 from __future__ import annotations

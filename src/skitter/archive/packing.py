@@ -1,6 +1,6 @@
 """From one exchange to a parcel: everything that the archive takes, made where the page was read.
 
-On the worker's side, between the step and the desk. Digests, compressed records, the index line and the table row are
+On the worker's side, between the step and the desk. Digests, compression, the index line and the table row are
 nearly all of what archiving costs, and depend on the exchange alone; where a record comes to lie, and whether a
 known body makes it a revisit, is decided by the one who writes (`placing.py`). Pure but for the random record
 ids; never names a segment.

@@ -55,7 +55,7 @@ def _revisit(parcel: Parcel, original: Copy, coder: Coder) -> bytes:
 
 
 def _recoded(parcel: Parcel, given: Coding, coder: Coder) -> Parcel:
-    """A worker elsewhere goes on with the settings it began with, also when the crawl was begun anew with others."""
+    """A worker elsewhere goes on with the settings that it began with, whatever those of the crawl are by now."""
     request, metadata = (
         coder.short(decoded(member, given)) if member else b"" for member in (parcel.request, parcel.metadata)
     )

@@ -1,9 +1,9 @@
 """Segments: the WARC files and their journals, growing and finished.
 
 A segment grows as `NAME.warc.gz.open` beside `NAME.cdxj.open` and `NAME.rows.open`, and is finished as
-`NAME.warc.gz` beside `NAME.cdxj` and its parts of the tables (`.warc.zst` where it is of zstd: `coding.py`). How much of a growing one counts is not told by the
-files but by the mark that the frontier committed with the pages (`recovery.py`). Never shows a finished name for
-bytes that were not committed.
+`NAME.warc.gz` beside `NAME.cdxj` and its parts of the tables; `.warc.zst` if it is of zstd (`coding.py`). How
+much of a growing one counts is not told by the files but by the mark that the frontier committed with the pages
+(`recovery.py`). Never shows a finished name for bytes that were not committed.
 """
 
 from __future__ import annotations

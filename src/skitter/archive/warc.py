@@ -1,7 +1,8 @@
 """The bytes of WARC 1.1 records.
 
-Between an exchange and a segment. Pure but for the random record ids. Knows nothing of files, offsets, compression or
-what is committed. A field value can never break out of its line: URLs and types come from strangers.
+Between an exchange and a segment. Pure but for the random record ids. Knows nothing of files, offsets,
+compression or what is committed. A field value can never break out of its line: URLs and types come from
+strangers.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def warcinfo(record_id: str, date: str, segment: str, about: Mapping[str, str]) 
 
 
 def request_record(exchange: Exchange, record_id: str, date: str, common: str) -> bytes:
-    # No digest, as in Common Crawl's files: it would cost 8 us to guard bytes that the compression's check sum guards already.
+    # No digest, as in Common Crawl's files: it would cost 8 us to guard bytes that a check sum guards already.
     extra = f"{common}Content-Type: application/http; msgtype=request\r\n"
     return _record("request", record_id, date, extra, request_head(exchange.request), b"")
 

@@ -156,7 +156,7 @@ def _name(folder: Path, path: Path) -> str:
 
 
 def _is_of(name: str, stems: set[str]) -> bool:
-    """Files of a segment are called after it: `STEM.warc.gz` or `.warc.zst`, `STEM.cdxj`, `STEM-START-END.parquet`."""
+    """Files of a segment are called after it: `STEM.warc.gz`, `STEM.cdxj`, `STEM-START-END.parquet`."""
     return name.partition(".")[0] in stems or name.rsplit("-", 2)[0] in stems
 
 

@@ -339,7 +339,9 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     ] = "gzip"
     level: Annotated[
         Annotated[int, Meta(ge=0, le=3)],
-        Doc(description="Of compression, 0 (fastest) to 3 (smallest): ISA-L's own, or zstd's -1, 1, 3 and 6."),
+        Doc(
+            description="Of compression, 0 (fastest) to 3 (smallest): ISA-L's own, or zstd's -1, 1, 3 and 6."
+        ),
     ] = 1
     prefix: Annotated[str, Doc(description="How WARC file names begin.")] = "skitter"
     tables: Annotated[

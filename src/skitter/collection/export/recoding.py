@@ -1,7 +1,7 @@
 """Segments of another compression than a reader takes, compressed anew record by record, and their index lines.
 
-Between an archive and a WACZ file. Records stay as they are, byte for byte, but for the file name in the first one; what
-is broken is left out, with its index lines. What it remembers is where each answer lies now: 24 bytes an answer.
+Between an archive and a WACZ file. Records stay as they are, byte for byte, but for the file name in the first;
+what is broken is left out, with its index lines. Remembers where each answer lies now: 24 bytes an answer.
 """
 
 from __future__ import annotations

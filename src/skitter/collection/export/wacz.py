@@ -1,8 +1,8 @@
 """WACZ 1.1.1: a crawl in one ZIP file that ReplayWeb.page opens in a browser, from a disk or over the web.
 
-WARC and index members are stored, not deflated, so that a player can seek in them; players read gzip, so what was
-archived with zstd is compressed anew (`recoding.py`). With a condition, a new WARC of the matching records is made:
-their requests come with them, and the originals of revisits, without which a revisit has no body.
+WARC and index members are stored, not deflated, so that a player can seek in them; players read gzip, so what
+was archived with zstd is compressed anew (`recoding.py`). With a condition, a new WARC of the matching records is
+made: their requests come with them, and the originals of revisits, without which a revisit has no body.
 """
 
 from __future__ import annotations
