@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-
 # Linux stops CLOCK_MONOTONIC in sleep and has CLOCK_BOOTTIME beside it; elsewhere CLOCK_MONOTONIC goes on.
 _UNSET = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
