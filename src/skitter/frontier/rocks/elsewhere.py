@@ -18,7 +18,7 @@ _BOOT, _REMOTE = b"boot", b"remote"
 
 class Elsewhere:
     """`_until`: before then no lease is given. That this machine is known is stored only after it: a process that
-    dies meanwhile has not waited for anybody. `_longest`: the longest lease that anybody elsewhere was ever given;
+    dies meanwhile has not waited for anybody. `_longest`: the longest lease that anybody elsewhere ever had;
     they may ask for what they like. 0 while there was nobody."""
 
     def __init__(self, usual_lease: float) -> None:
