@@ -9,6 +9,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import msgspec
 import pytest
 from pyarrow.parquet import ParquetFile
 
@@ -130,6 +131,7 @@ def test_the_child_ends_with_the_archive_and_keeps_others_out_as_long_as_it_live
 
 KILLED = """
 import os, signal, sys
+import msgspec
 from pathlib import Path
 from skitter.archive import segments
 from tests.integration.test_tables_apart import commit, opened, stored_in, exchange, SAID
@@ -138,8 +140,8 @@ archive = opened(Path(sys.argv[1]))
 marks = commit(archive, range(12))
 for number in range(12, 24):
     stored_in(archive, exchange(f"http://a.test/{number}"), said=SAID)
-print(*((mark.segment, mark.length, mark.index_length, mark.rows_length) for mark in archive.marks()), sep=";")
-print(archive.child, flush=True)
+(mark,) = archive.marks()
+print(msgspec.json.encode(mark).decode(), flush=True)
 archive.committed()
 if sys.argv[2] == "stopped":
     os.kill(archive.child, signal.SIGSTOP)
@@ -156,8 +158,7 @@ def test_a_killed_parent_takes_its_child_along_and_every_row_is_told_once(tmp_pa
         timeout=60,
     )
     assert run.returncode == -signal.SIGKILL
-    mark, _ = run.stdout.splitlines()
-    segment, *lengths = mark.strip("()").replace("'", "").split(", ")
-    archive = opened(tmp_path, (SegmentMark(segment, *map(int, lengths)),))
+    mark = run.stdout
+    archive = opened(tmp_path, (msgspec.json.decode(mark, type=SegmentMark),))
     archive.close()
     assert [told(tmp_path, table) for table in TABLES] == [urls(24)] * 3
