@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,17 @@ def test_a_growing_one_is_read_up_to_its_last_whole_record(tmp_path: Path) -> No
     with skitter.open(made.folder) as collection:
         assert [collection.body(url(number)) for number in range(7)] == [page_body(n) for n in range(7)]
     assert [finding.weight for finding in verify(made.collection(), made.ledger).findings] == ["note"]
+
+
+def test_readers_in_several_threads_do_not_disturb_each_other(crawl: Made) -> None:
+    def read(_: int) -> list[bytes]:
+        with skitter.open(crawl.folder) as collection:
+            return [record.block for _ in range(20) for _, record in collection.records()]
+
+    with ThreadPoolExecutor(4) as threads:
+        first, *rest = threads.map(read, range(4))
+    assert len(first) == 20 * (2 * PAGES + 1)
+    assert all(other == first for other in rest)
 
 
 # -- both in one folder
