@@ -67,7 +67,9 @@ def _whose_is(raw: bytes) -> tuple[bytes, int]:
 
 def look_up(turn: Turn, fingerprint: int) -> int | None:
     """The nearest original's, if it is near. The same text again costs one read."""
-    suspects = _suspects(turn, fingerprint)
+    suspects = turn.suspects.get(fingerprint)
+    if suspects is None:
+        (suspects,) = turn.book.near.suspects((fingerprint,))
     candidates = [one for one in turn.originals if distance(one, fingerprint) <= NEAR]
     if _may_be_there(suspects, fingerprint) and _get(turn, _whose_key(fingerprint)):
         return fingerprint
@@ -77,26 +79,17 @@ def look_up(turn: Turn, fingerprint: int) -> int | None:
     return nearest(fingerprint, (one for one in candidates if turn.near.get(_whose_key(one)) != b""))
 
 
-def _suspects(turn: Turn, fingerprint: int) -> tuple[bytes, ...]:
-    """Rows of the store that may hold something near: all that do."""
-    found = turn.suspects.get(fingerprint)
-    if found is None:
-        (found,) = turn.book.near.suspects((fingerprint,))
-        turn.suspects[fingerprint] = found
-    return found
-
-
 def _may_be_there(suspects: tuple[bytes, ...], fingerprint: int) -> bool:
     """Of the very same both halves are. Read for every suspect, it was half of all reads at ten million."""
     return len(suspects) > 1 and all(name in suspects for name in rows_of(fingerprint))
 
 
 def _add(turn: Turn, key: bytes, fingerprint: int) -> None:
+    """What was looked up in this turn and resembles nothing."""
     _put(turn, _whose_key(fingerprint), key + bytes(4))
-    suspects = _suspects(turn, fingerprint)
     for name in rows_of(fingerprint):
-        # what is no suspect is in the store of no turn before this one
-        raw = _get(turn, name) if name in suspects else turn.near.get(name, b"")
+        # the look-up before has read it, unless the filter knows that it is not there
+        raw = turn.near.get(name, b"")
         if len(raw) < MOST_ALIKE * _WIDTH:
             _put(turn, name, raw + fingerprint.to_bytes(_WIDTH, "big"))
     turn.originals.append(fingerprint)

@@ -5,7 +5,7 @@ pages there are: beyond some thirteen bits a fingerprint's half it says "maybe" 
 never a page. It never says no of what was added. numpy comes with it, in 0.1 s: only who settles pages needs it.
 
 With a lower half goes the parity of the whole: whether its ones are odd in number. What is near and not found by
-its upper half differs there in two bits or three, and so below in one or none: at a distance of three, or with its
+its upper half differs there in two bits or three, so below in one or none: at a distance of three, or with its
 lower half as it is. Of a lower half with one bit flipped only what is at an odd distance matters.
 """
 
