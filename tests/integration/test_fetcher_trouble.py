@@ -13,6 +13,7 @@ import pytest
 
 from skitter.fetch.curl import Fetcher
 from skitter.fetch.lull import Lull, Lulls
+from skitter.fetch.ticks import Ticks
 from skitter.fetch.transfer import Headers, Judge
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import FetchSettings
@@ -334,17 +335,19 @@ def test_a_request_that_waits_is_quiet_until_it_ends() -> None:
 
 def test_a_request_that_moves_is_not_quiet() -> None:
     looks = 0
-    changes: list[int] = []
+    quiet: list[int] = []
 
     def received() -> int:
         nonlocal looks
         looks += 1
+        quiet.append(lulls.quiet)
         return looks * 5000
 
     async def use() -> None:
-        with Lull(Lulls(changes.append), received):
+        with Lull(lulls, received):
             while looks < 2:
                 await asyncio.sleep(0.02)
 
+    lulls = Lulls(Ticks(0.05))
     asyncio.run(use())
-    assert changes == []
+    assert (quiet, lulls.quiet) == ([0, 0], 0)

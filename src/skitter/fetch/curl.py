@@ -21,14 +21,16 @@ from skitter.fetch.bodies import Bodies
 from skitter.fetch.coding import ACCEPT_ENCODING
 from skitter.fetch.dialling import Dialling
 from skitter.fetch.guard import AddressGuard
+from skitter.fetch.lanes import Lane, Lanes
 from skitter.fetch.lull import Lull, Lulls
 from skitter.fetch.resolver import Answer, Resolver
+from skitter.fetch.ticks import Ticks
 from skitter.fetch.tls import Handshakes, Tls, tls_failure
 from skitter.fetch.transfer import Judge, Transfer, Watch, connecting, since_sent
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import FetchSettings, IdentitySettings
 
-_IDLE_CONNECTIONS = 1024
+_TICK = 0.05  # seconds that a limit may be late
 _ACCEPT = (
     b"Accept: text/html,application/xhtml+xml,"
     b"text/plain;q=0.9,application/xml;q=0.8,application/pdf;q=0.7,*/*;q=0.1"
@@ -85,22 +87,18 @@ class Fetcher:
         self._guard = guard
         self._clock = clock
         self.user_agent = user_agent(identity)
-        self._multi = pycurl.AsyncCurlMulti()
-        self._handshakes = Handshakes(max(_IDLE_CONNECTIONS, 2 * settings.concurrency))
+        self._lanes = Lanes(settings.connections)
+        self._handshakes = Handshakes(settings.connections)
         self._dialling = Dialling(settings.connect_timeout, clock)
-        self.lulls = Lulls(self._keep_connections)
-        self._keep_connections(0)
+        self._ticks = Ticks(_TICK)
+        self.lulls = Lulls(self._ticks)
         self._bodies = Bodies(settings.body_memory)
         self._free: list[Transfer] = []
         self.in_flight = 0
 
-    def _keep_connections(self, quiet: int) -> None:
-        """libcurl counts connections in use as kept ones: those that drip must not push out the warm ones."""
-        idle = max(_IDLE_CONNECTIONS, 2 * self._settings.concurrency)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, min(idle + quiet, self._settings.connections))
-
     async def close(self) -> None:
-        await self._multi.aclose()
+        self._ticks.close()
+        self._lanes.close()
         for transfer in self._free:
             transfer.curl.close()
 
@@ -198,7 +196,7 @@ class Fetcher:
         try:
             # When we are cancelled here the handle is still libcurl's: it is dropped, not reused.
             with Lull(self.lulls, lambda: None if transfer.is_paused else transfer.received):
-                error = await self._perform(transfer)
+                error = await self._perform(transfer, self._lanes.of(request.origin))
             if transfer.is_too_late:
                 raise TooLate
         except BaseException:
@@ -218,13 +216,11 @@ class Fetcher:
     def _new_transfer(self) -> Transfer:
         return Transfer(self._settings, self.user_agent, self._bodies)
 
-    async def _perform(self, transfer: Transfer) -> pycurl.error | None:
-        future = self._multi.add_handle(transfer.curl)
-        watch = Watch(transfer, future, self._settings)
+    async def _perform(self, transfer: Transfer, lane: Lane) -> pycurl.error | None:
+        ended = lane.begin(transfer.curl)
+        watch = Watch(transfer, ended, self._settings, self._ticks)
         try:
-            await future
-        except pycurl.error as error:
-            return error
+            return await ended
         except asyncio.CancelledError:
             if transfer.stopped is not None:
                 words = transfer.curl.errstr() or f"gave up: {transfer.stopped}"
@@ -232,7 +228,7 @@ class Fetcher:
             raise
         finally:
             watch.end()
-        return None
+            lane.leave(transfer.curl)
 
     def _conclude(
         self,
@@ -286,7 +282,7 @@ class Fetcher:
         )
 
     def _agreed(self, transfer: Transfer, request: Request) -> Tls:
-        connection = transfer.curl.getinfo(pycurl.CONN_ID)
+        connection = self._lanes.number_of(request.origin, transfer.curl.getinfo(pycurl.CONN_ID))
         return self._handshakes.agreed(request.origin, connection, transfer.tls)
 
     def _kind_of(self, transfer: Transfer, error: pycurl.error) -> FailureKind:

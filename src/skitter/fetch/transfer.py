@@ -14,6 +14,8 @@ import certifi
 import pycurl
 
 from skitter.fetch.bodies import Bodies
+from skitter.fetch.lanes import Ended
+from skitter.fetch.ticks import Ticks
 from skitter.fetch.tls import Tls, agreed_in
 from skitter.fetch.wire import read_from
 from skitter.model import FailureKind
@@ -214,12 +216,11 @@ class Watch:
     pace the kernel is asked what came.
     """
 
-    def __init__(
-        self, transfer: Transfer, future: asyncio.Future[pycurl.Curl], settings: FetchSettings
-    ) -> None:
+    def __init__(self, transfer: Transfer, ended: Ended, settings: FetchSettings, ticks: Ticks) -> None:
         self._transfer = transfer
-        self._future = future
+        self._ended = ended
         self._settings = settings
+        self._ticks = ticks
         self._loop = asyncio.get_running_loop()
         self._begun = self._loop.time()
         self._seen = 0
@@ -236,7 +237,7 @@ class Watch:
         self._glance_in(min(self._pause, seconds))
 
     def _glance_in(self, seconds: float) -> None:
-        self._timer = self._loop.call_later(seconds, self._glance)
+        self._timer = self._ticks.call_later(seconds, self._glance)
 
     def _glance(self) -> None:
         left = self._due - self._loop.time()
@@ -284,11 +285,11 @@ class Watch:
         return self._begun + connected + limits.first_byte_timeout - self._loop.time()
 
     def _give_up(self, kind: FailureKind) -> None:
-        if not self._future.done():
+        if not self._ended.done():
             # libcurl (8.23, driven by events) leaves a transfer hanging whose HTTP/2 session it has given up
             broken = self._transfer.curl.errstr().startswith("nghttp2 ")
             self._transfer.stopped = FailureKind.PROTOCOL if broken else kind
-            self._future.cancel()
+            self._ended.cancel()
 
 
 def since_sent(curl: pycurl.Curl) -> tuple[float, float, float]:
