@@ -309,6 +309,33 @@ def test_a_failure_leaves_nothing_behind_for_the_next_request() -> None:
         run(use)
 
 
+def test_a_process_that_loses_its_processor_just_before_it_sends_dates_the_request_no_earlier() -> None:
+    asked = 0
+
+    def slowly() -> bool:
+        """Asked a second time when the connection is there and libcurl has read its clock."""
+        nonlocal asked
+        asked += 1
+        if asked % 2 == 0:
+            time.sleep(0.1)
+        return True
+
+    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+        return [await fetcher.fetch(server.url + "/", may_start=slowly) for _ in range(2)]
+
+    def answer(connection: socket.socket, raw: bytes) -> bool:
+        time.sleep(0.3)  # or the answer would tell when the request had arrived
+        connection.sendall(page(b"here"))
+        return True
+
+    with serving(answer) as server:
+        found = run(use)
+        for one, received in zip(found, server.requests, strict=True):
+            assert isinstance(one, Exchange)
+            assert received.at - 0.02 <= one.sent_at <= one.ended_at - 0.25
+        assert asked == 4
+
+
 # -- requests that hardly move
 
 

@@ -52,7 +52,7 @@ NOW_UNLESS_GIVEN = {"time.localtime": 1, "time.gmtime": 1, "time.ctime": 1, "tim
 # The clock itself; and the fetcher, which times out by the event loop's own time, as libcurl does.
 MAY_READ_CLOCKS = {
     "clock.py": {"time.time", "time.monotonic"},
-    "fetch/lanes.py": {"loop.time", "_lanes.loop.time"},
+    "fetch/lanes.py": {"loop.time"},
     "fetch/ticks.py": {"loop.time"},
     "fetch/transfer.py": {"_loop.time"},
 }

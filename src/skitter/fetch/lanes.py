@@ -11,8 +11,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import select
+from typing import Protocol
 
 import pycurl
+
+class Sender(Protocol):
+    """Whose request is being sent; asked after each turn of libcurl until it says that all of it has left."""
+
+    def has_sent(self) -> bool: ...
+
 
 Ended = asyncio.Future[pycurl.error | None]
 """Of one transfer: None when it went well."""
@@ -30,7 +37,8 @@ _WATCHED = {
 
 
 class Lane:
-    """One pool of connections and the transfers on it. `due` is when libcurl wants to be called without an event."""
+    """One pool of connections and the transfers on it. `due` is when libcurl wants to be called without an event;
+    `sending` are those whose connection is there and whose request is not known to have left."""
 
     def __init__(self, lanes: Lanes, number: int, connections: int) -> None:
         self._lanes = lanes
@@ -40,6 +48,7 @@ class Lane:
         self.multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self.multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
         self.under_way: dict[pycurl.Curl, Ended] = {}
+        self.sending: dict[pycurl.Curl, Sender] = {}
         self.due = _NEVER
 
     def begin(self, curl: pycurl.Curl) -> Ended:
@@ -52,6 +61,7 @@ class Lane:
         """Whether or not it has ended."""
         if self.under_way.pop(curl, None) is not None:
             self.multi.remove_handle(curl)
+            self.sending.pop(curl, None)
 
     def drive(self, descriptor: int, events: int) -> None:
         try:
@@ -59,6 +69,8 @@ class Lane:
         except pycurl.error as error:
             self._fail(error)
             return
+        if self.sending:
+            self.sending = {curl: sender for curl, sender in self.sending.items() if not sender.has_sent()}
         if running < len(self.under_way):
             self._collect()
 
@@ -119,8 +131,8 @@ class Lanes:
         self._is_bound = False
 
     def of(self, origin: str) -> Lane:
-        """One lane is filled after the other: each has trusted issuers of its own, 1.6 MB that take 29 ms to read,
-        and most crawls need but one. The oldest origins are forgotten; their connections are gone by then."""
+        """One lane is filled after the other: each has trusted issuers of its own, 1.6 MB that take 29 ms to
+        read, and most crawls need but one. The oldest origins are forgotten; their connections are gone by then."""
         lane = self._of.get(origin)
         if lane is None:
             if not self._is_bound:

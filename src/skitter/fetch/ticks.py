@@ -25,7 +25,7 @@ class Tick:
 
 
 class Ticks:
-    """Those that are due in the same step of `step` seconds are one list; it is kept until then, with the cancelled
+    """Those that are due in the same step of `step` seconds are one list. It is kept until then with the cancelled
     ones, which hold nothing."""
 
     def __init__(self, step: float) -> None:

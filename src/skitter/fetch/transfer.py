@@ -13,8 +13,9 @@ from collections.abc import Callable
 import certifi
 import pycurl
 
+from skitter.clock import Clock
 from skitter.fetch.bodies import Bodies
-from skitter.fetch.lanes import Ended
+from skitter.fetch.lanes import Ended, Lane
 from skitter.fetch.ticks import Ticks
 from skitter.fetch.tls import Tls, agreed_in
 from skitter.fetch.wire import read_from
@@ -23,7 +24,6 @@ from skitter.settings import FetchSettings
 
 _READ_BUFFER = 256 * 1024
 _PAUSE: int = pycurl.WRITEFUNC_PAUSE
-_SENDING_GRACE = 10_000  # microseconds
 
 Headers = tuple[tuple[str, str], ...]
 Judge = Callable[[int, Headers, bytes], str]
@@ -38,9 +38,12 @@ class Transfer:
     `stopped` is why we ended a transfer ourselves: None, a failure kind, or `truncated`.
     """
 
-    def __init__(self, settings: FetchSettings, user_agent: str, bodies: Bodies) -> None:
+    def __init__(self, settings: FetchSettings, user_agent: str, bodies: Bodies, clock: Clock) -> None:
         self._settings = settings
         self._bodies = bodies
+        self._clock = clock
+        self._headers_sent: list[bytes] = []
+        self._dialled = ""
         self._patience = settings.connect_timeout
         self._verifies = settings.verify_tls
         self._listens = False
@@ -70,9 +73,13 @@ class Transfer:
     def dial(self, url: str, headers: list[bytes], address: str, port: int, patience: float) -> None:
         curl = self.curl
         curl.setopt(pycurl.URL, url)
-        dialled = f"[{address}]" if ":" in address else address
-        curl.setopt(pycurl.CONNECT_TO, [f"::{dialled}:{port}"])
-        curl.setopt(pycurl.HTTPHEADER, headers)
+        dialled = f"::[{address}]:{port}" if ":" in address else f"::{address}:{port}"
+        if dialled != self._dialled:
+            self._dialled = dialled
+            curl.setopt(pycurl.CONNECT_TO, [dialled])
+        if headers != self._headers_sent:
+            self._headers_sent = headers
+            curl.setopt(pycurl.HTTPHEADER, headers)
         if patience != self._patience:
             self._patience = patience
             curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, int(patience * 1000)))
@@ -95,9 +102,11 @@ class Transfer:
             # or OpenSSL would go on to describe every record of the connection to libcurl: 5 us a request
             self.curl.unsetopt(pycurl.DEBUGFUNCTION)
 
-    def begin(self, unwanted: Judge, may_start: Callable[[], bool]) -> None:
+    def begin(self, unwanted: Judge, may_start: Callable[[], bool], lane: Lane) -> None:
         self._unwanted = unwanted
         self._may_start = may_start
+        self._lane = lane
+        self.sent_by: float | None = None
         self.is_too_late = False
         self.refusal = ""
         self.lines: list[bytes] = []
@@ -134,7 +143,16 @@ class Transfer:
     def _on_ready(self, *addresses: object) -> int:
         """The connection is there, new or kept, and nothing has been sent on it: 0.3 us a request."""
         self.is_too_late = not self._may_start()
+        self._lane.sending[self.curl] = self
         return int(pycurl.PREREQFUNC_ABORT if self.is_too_late else pycurl.PREREQFUNC_OK)
+
+    def has_sent(self) -> bool:
+        """libcurl sets the time once the last byte is the kernel's, but to one that it read before it sent, and a
+        process may lose its processor in between, for 70 ms on a loaded machine; so we date it ourselves."""
+        if not self.curl.getinfo(pycurl.POSTTRANSFER_TIME_T):
+            return False
+        self.sent_by = self._clock.now()
+        return True
 
     def on_header(self, line: bytes) -> int | None:
         if self.head_done:
@@ -292,20 +310,16 @@ class Watch:
             self._ended.cancel()
 
 
-def since_sent(curl: pycurl.Curl) -> tuple[float, float, float]:
-    """Seconds from the request's last byte to the end, rather too few than too many, because the host's next
-    request is spaced from there; and the times (ms) of the first byte and of the whole.
+def sent_at(transfer: Transfer, ended_at: float) -> float:
+    """When the host can have seen the whole request, at the latest: its next request is spaced from there.
 
-    Counted back from the end, which we see late if at all. libcurl looks at its clock just before it sends and
-    may lose the processor in between (on a loaded machine over 1 ms in 1 of 10,000 requests), hence the grace;
-    but the first byte of the answer proves that the request had arrived.
+    After we saw that all was sent; or when the first byte of the answer came, which proves that it was. That one is
+    counted back from the end, which we see late if at all.
     """
-    sent = curl.getinfo(pycurl.POSTTRANSFER_TIME_T)
-    proven = curl.getinfo(pycurl.STARTTRANSFER_TIME_T)
-    total = curl.getinfo(pycurl.TOTAL_TIME_T)
-    latest = min(sent + _SENDING_GRACE, proven) if sent and proven else proven or sent
-    since = max(0.0, (total - latest) / 1e6) if latest else 0.0
-    return since, proven / 1000, total / 1000
+    first = transfer.curl.getinfo(pycurl.STARTTRANSFER_TIME_T)
+    since = (transfer.curl.getinfo(pycurl.TOTAL_TIME_T) - first) / 1e6 if first else 0.0
+    proven = ended_at - max(0.0, since)
+    return proven if transfer.sent_by is None else min(transfer.sent_by, proven)
 
 
 def connecting(curl: pycurl.Curl, secure: bool) -> tuple[float, float]:
