@@ -15,6 +15,7 @@ from typing import Protocol
 
 import pycurl
 
+
 class Sender(Protocol):
     """Whose request is being sent; asked after each turn of libcurl until it says that all of it has left."""
 
@@ -118,7 +119,7 @@ class Lanes:
 
     def __init__(self, connections: int) -> None:
         count = max(1, min(_LANES, connections // _LEAST_IN_LANE))
-        self._each = connections // count
+        self._each = -(-connections // count)
         self._lanes = [Lane(self, number, self._each) for number in range(count)]
         self._most = 2 * connections
         self._of: dict[str, Lane] = {}
@@ -132,7 +133,7 @@ class Lanes:
 
     def of(self, origin: str) -> Lane:
         """One lane is filled after the other: each has trusted issuers of its own, 1.6 MB that take 29 ms to
-        read, and most crawls need but one. The oldest origins are forgotten; their connections are gone by then."""
+        read, and most crawls need but one. The oldest origins are forgotten: their connections are gone."""
         lane = self._of.get(origin)
         if lane is None:
             if not self._is_bound:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from heapq import heappop, heappush
 
 
 class Tick:
@@ -25,12 +26,13 @@ class Tick:
 
 
 class Ticks:
-    """Those that are due in the same step of `step` seconds are one list. It is kept until then with the cancelled
-    ones, which hold nothing."""
+    """Those that are due in the same step of `step` seconds are one list. It is kept until then, with those
+    that were cancelled, which hold nothing."""
 
     def __init__(self, step: float) -> None:
         self._step = step
         self._due: dict[int, list[Tick]] = {}
+        self._numbers: list[int] = []  # of `_due`, as a heap
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for = 0
@@ -42,6 +44,7 @@ class Ticks:
         ticks = self._due.get(number)
         if ticks is None:
             self._due[number] = [tick]
+            heappush(self._numbers, number)
             if self._timer is None or number < self._armed_for:
                 self._arm(loop, number)
         else:
@@ -50,6 +53,7 @@ class Ticks:
 
     def close(self) -> None:
         self._due.clear()
+        self._numbers.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -68,8 +72,8 @@ class Ticks:
         loop = self._loop or self._bound()
         self._timer = None
         now = int(loop.time() / self._step)
-        for number in sorted(number for number in self._due if number <= now):
-            for tick in self._due.pop(number):
+        while self._numbers and self._numbers[0] <= now:
+            for tick in self._due.pop(heappop(self._numbers)):
                 tick.fire()
-        if self._due and self._timer is None:
-            self._arm(loop, min(self._due))
+        if self._numbers and self._timer is None:
+            self._arm(loop, self._numbers[0])

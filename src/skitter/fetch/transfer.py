@@ -313,8 +313,8 @@ class Watch:
 def sent_at(transfer: Transfer, ended_at: float) -> float:
     """When the host can have seen the whole request, at the latest: its next request is spaced from there.
 
-    After we saw that all was sent; or when the first byte of the answer came, which proves that it was. That one is
-    counted back from the end, which we see late if at all.
+    That is when we saw that all was sent, or when the first byte of the answer came, which proves that it was and
+    is counted back from the end, which we see late if at all.
     """
     first = transfer.curl.getinfo(pycurl.STARTTRANSFER_TIME_T)
     since = (transfer.curl.getinfo(pycurl.TOTAL_TIME_T) - first) / 1e6 if first else 0.0
