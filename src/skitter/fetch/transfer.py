@@ -148,7 +148,7 @@ class Transfer:
 
     def has_sent(self) -> bool:
         """libcurl sets the time once the last byte is the kernel's, but to one that it read before it sent, and a
-        process may lose its processor in between, for 70 ms on a loaded machine; so we date it ourselves."""
+        process may lose its processor in between; so we date it ourselves."""
         if not self.curl.getinfo(pycurl.POSTTRANSFER_TIME_T):
             return False
         self.sent_by = self._clock.now()
