@@ -196,8 +196,8 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     connections: Annotated[
         AtLeastOne,
         Doc(
-            description="Connections at most: of requests in flight, with those that hardly move, and kept for the "
-            "next ones. Each takes a descriptor, and one with TLS 0.1 MB."
+            description="Connections at most: of requests in flight, with those that hardly move, and kept for "
+            "the next ones. Each takes a descriptor, and one with TLS 0.1 MB."
         ),
     ] = 4096
     connect_timeout: Annotated[Positive, Doc(description="Seconds to connect, TLS included.")] = 10.0
