@@ -150,10 +150,11 @@ class Lanes:
         return connection * len(self._lanes) + self.of(origin).number
 
     def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
         for lane in self._lanes:
             lane.close()
+        # after them: libcurl sets timers while it ends what is under way
+        if self._timer is not None:
+            self._timer.cancel()
         if self._is_bound:
             self.loop.remove_reader(self._epoll.fileno())
         self._epoll.close()

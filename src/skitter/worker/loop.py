@@ -33,8 +33,8 @@ from skitter.worker.step import Step
 
 # Outcomes wait about this long for company; the price of a kill is a refetch of what waited.
 _PULSE = 0.05
-# While others are served, leases that end wait so long for company; the more are held, the longer: each call of the
-# brain has its price, and the hosts rest meanwhile anyway.
+# While others are served, leases that end wait so long for company; the more are held, the longer: each call of
+# the brain has its price, and the hosts rest meanwhile anyway.
 _SHORTEST_WAIT, _LONGEST_WAIT, _WAIT_PER_LEASE = 0.005, 0.025, 2e-5
 _RENEWAL = 1.0
 # Hosts whose turn comes in the same tick are woken together, at its end: never early, and of a delay of 1 s
