@@ -25,7 +25,7 @@ class Sender(Protocol):
 Ended = asyncio.Future[pycurl.error | None]
 """Of one transfer: None when it went well."""
 
-# With 3,000 connections to one address the search took 150 us a request in one lane, 11 in 16.
+# 3,000 connections to one address, on a busy machine: 319 us of CPU a request with one lane, 227 with 16.
 _LANES = 16
 _LEAST_IN_LANE = 64
 _AT_ONCE = 256
@@ -226,5 +226,5 @@ def _action(events: int) -> int:
     return int(reading | writing | (pycurl.CSELECT_ERR if events & select.EPOLLERR else 0))
 
 
-# By lookup: 0.05 us instead of 0.4.
+# By lookup: 0.06 us instead of 0.25.
 _ACTIONS = {events: _action(events) for events in range(_KNOWN + 1) if events & _KNOWN == events}

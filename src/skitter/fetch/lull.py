@@ -25,7 +25,7 @@ class Lulls:
 
 
 class Lull:
-    """Looks at one request every second. Most have ended before the first look, and cost 2 us. `received` may
+    """Looks at one request every second. Most have ended before the first look, and cost 1.2 us. `received` may
     say None: nothing comes because we do not read."""
 
     def __init__(self, lulls: Lulls, received: Callable[[], int | None]) -> None:
