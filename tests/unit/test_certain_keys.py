@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,11 +36,11 @@ def test_hosts_with_the_same_paths_are_told_apart() -> None:
 
 
 def test_most_of_a_million_keys_are_remembered_in_sixteen_megabytes() -> None:
+    """Hosts have the same paths: their front pages, `/about`, `/contact`."""
     certain = CertainKeys(17_000_000)
-    keys = [
-        number.to_bytes(8, "big") + (number * 0x9E3779B97F4A7C15 % 2**64).to_bytes(8, "big")
-        for number in range(1_000_000)
-    ]
+    chance = random.Random(1)
+    paths = [chance.randbytes(8) for _ in range(10)]
+    keys = [host + path for host in (chance.randbytes(8) for _ in range(100_000)) for path in paths]
     for key in keys:
         certain.add(key)
     assert sum(key in certain for key in keys) > 900_000

@@ -226,7 +226,10 @@ def _linker(found: Discovered) -> bytes:
 
 
 def _has(marks: bytes, linker: bytes) -> bool:
-    return any(marks[i : i + 2] == linker for i in range(0, len(marks), 2))
+    at = marks.find(linker)
+    while at & 1 and at > 0:  # across two marks
+        at = marks.find(linker, at + 1)
+    return at >= 0
 
 
 def _doubled(marks: bytes) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from struct import Struct
 from typing import Generic, TypeVar
 
@@ -30,6 +30,35 @@ class Lru(OrderedDict[K, V], Generic[K, V]):
             self.popitem(last=False)
 
 
+class Generations(Generic[K, V]):
+    """A dict that forgets in halves: when the younger is full the older is dropped. What is read again is young
+    again. An entry takes a third of what one of `Lru` does beside key and value."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = max(1, limit // 2)
+        self._young: dict[K, V] = {}
+        self._old: dict[K, V] = {}
+
+    def get(self, key: K) -> V | None:
+        value = self._young.get(key)
+        if value is None and (value := self._old.get(key)) is not None:
+            self[key] = value
+        return value
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self._young[key] = value
+        if len(self._young) >= self._half:
+            self._old, self._young = self._young, {}
+
+    def items(self) -> list[tuple[K, V]]:
+        """The younger last: what it says counts."""
+        return [*self._old.items(), *self._young.items()]
+
+    def clear(self) -> None:
+        self._young.clear()
+        self._old.clear()
+
+
 class RecentKeys:
     """Keys known to be known, so that most links a page repeats never reach the store; with each the marks of the
     other hosts heard to link it. Two generations: when the younger is full the older is dropped. Absence means
@@ -39,6 +68,11 @@ class RecentKeys:
         self._half = max(1, limit // 2)
         self._young: dict[bytes, bytes] = {}
         self._old: dict[bytes, bytes] = {}
+
+    @property
+    def young(self) -> Container[bytes]:
+        """Some of them, for a look at many at once; not to be kept."""
+        return self._young
 
     def get(self, key: bytes) -> bytes | None:
         marks = self._young.get(key)
