@@ -22,7 +22,7 @@ def test_a_key_that_was_never_added_is_never_known(added: list[bytes], others: l
 
 def test_keys_of_one_host_that_share_a_place_are_told_apart() -> None:
     certain = CertainKeys(0)
-    keys = [b"hosthost" + (number << 20).to_bytes(8, "big") for number in range(1, 50)]
+    keys = [bytes(8) + (number << 20).to_bytes(8, "big") for number in range(1, 50)]
     for key in keys:
         certain.add(key)
         assert key in certain

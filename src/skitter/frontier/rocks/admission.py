@@ -43,9 +43,7 @@ class Admission:
         self._prioritizer = prioritizer
 
     def admit(self, turn: Turn, found: Discovered) -> Verdict:
-        # where a seed redirects to stands for the seed, whatever was said of that URL as a link before
-        at_seed = found.via is Via.REDIRECT and found.depth == 0 and not found.requisite
-        seed = found.via is Via.SEED or at_seed
+        seed = found.via is not Via.LINK and _stands_for_a_seed(found)
         # most links of a page repeat what the last pages linked: 0.2 us here against 3.5 us for a store read
         marks = turn.book.recent.get(found.key)
         if marks is None and found.key in turn.book.certain:
@@ -217,6 +215,12 @@ def _earned(budget: int, host: HostRow) -> int:
 def _may_be_part(found: Discovered, row: UrlRow) -> bool:
     """Whether a refused link is to be judged again, once, because a page needs it."""
     return bool(found.requisite) and not row.requisite and row.reason in _NOT_FOR_REQUISITES
+
+
+def _stands_for_a_seed(found: Discovered) -> bool:
+    """A seed, or where one redirects to, whatever was said of that URL as a link before."""
+    at_seed = found.via is Via.REDIRECT and found.depth == 0 and not found.requisite
+    return found.via is Via.SEED or at_seed
 
 
 def _linker(found: Discovered) -> bytes:

@@ -233,7 +233,11 @@ class Turn:
         self.book = book
         self.now = now
         self.tally = book.tally
-        self._batch = Batch(book.store)
+        self._batch = batch = Batch(book.store)
+        # the batch's own: 18 rows a page change, and a call between costs as much as the put
+        self.put = batch.put
+        self.delete = batch.delete
+        self.delete_range = batch.delete_range
         self._urls: dict[bytes, UrlRow] = {}
         self._raw: dict[bytes, bytes] = {}
         self._touched: dict[bytes, HostRow] = {}
@@ -242,19 +246,6 @@ class Turn:
         self.led_on: set[bytes] = set()
         self.suspects: dict[int, tuple[bytes, ...]] = {}
         self.claims: dict[bytes, bytes] = {}
-        self._changed = False
-
-    def put(self, table: str, key: bytes, value: bytes) -> None:
-        self._changed = True
-        self._batch.put(table, key, value)
-
-    def delete(self, table: str, key: bytes) -> None:
-        self._changed = True
-        self._batch.delete(table, key)
-
-    def delete_range(self, table: str, start: bytes, end: bytes) -> None:
-        self._changed = True
-        self._batch.delete_range(table, start, end)
 
     def __enter__(self) -> Self:
         return self
@@ -431,7 +422,7 @@ class Turn:
     # -- commit
 
     def _commit(self) -> None:
-        if not self._touched and not self._changed:
+        if not self._touched and self._batch.is_empty():
             return
         if self.originals:
             # before the write: what the filter holds too much costs a read, what it lacked would be a page missed

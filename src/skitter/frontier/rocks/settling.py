@@ -242,7 +242,7 @@ class Settling:
         return msgspec.structs.replace(outcome, result=failed)
 
     def _admit(self, turn: Turn, ident: bytes, links: tuple[Discovered, ...]) -> tuple[int, int, int]:
-        # most links of a page: 0.1 us here, 0.6 by the certain keys, 1.5 through admission, 5 with a read of the store
+        # most links of a page: 0.1 us here, 0.6 by the certain keys, 1.5 through admission, 5 to 20 with a read
         young = turn.book.recent.young
         is_link = Via.LINK
         unsure = [
