@@ -1,4 +1,4 @@
-"""What is called certainly known was added; what is forgotten is only forgotten."""
+"""What is called certainly known was added; what is forgotten is only forgotten, and memory is bounded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.frontier.rocks.caches import CertainKeys
+from skitter.frontier.rocks.caches import CertainKeys, Generations
 
 KEYS = st.binary(min_size=16, max_size=16)
 
@@ -51,3 +51,21 @@ def test_after_clearing_nothing_is_known() -> None:
     certain.add(bytes(range(16)))
     certain.clear()
     assert bytes(range(16)) not in certain
+
+
+def test_what_is_read_again_outlives_what_is_not() -> None:
+    kept: Generations[int, str] = Generations(8)
+    kept[0] = kept[1] = "first"
+    for number in range(2, 50):
+        kept[number] = "later"
+        assert kept.get(0) == "first"
+        assert len(kept.items()) <= 8
+    assert kept.get(1) is None
+
+
+def test_the_last_word_on_a_key_counts() -> None:
+    kept: Generations[int, str] = Generations(4)
+    for word in ("first", "second", "third"):
+        kept[0] = word
+        kept[1] = word
+        assert kept.get(0) == dict(kept.items())[0] == word

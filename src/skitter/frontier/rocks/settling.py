@@ -59,6 +59,10 @@ _GONE = (404, 410)
 # Times are floats since the epoch: differences below this are rounding.
 _CLOCK_GRAIN = 0.000_01
 _STALE = Settlement(Settled.STALE)
+# As the ledger has them, made once and not for every fetch.
+_NAMES = {kind: kind.__name__.lower() for kind in (Fetched, NotModified, Redirected, Failed, RobotsRead)}
+_CLASSES = [f"{first}xx" for first in range(10)]
+_STATES = {int(state): state for state in UrlState}
 
 
 class Settling:
@@ -207,14 +211,14 @@ class Settling:
             links = ()
         else:
             turn.put_url(outcome.key, row)
-            turn.count(UrlState(row.state), 1)
+            turn.count(_STATES[row.state], 1)
         added, known, refused = self._admit(turn, outcome.key[:8], links)
         if is_first and self._traps.wants_growth(host) and isinstance(result, Fetched) and links:
             self._traps.learn_growth(turn, host, row, links, added + refused, known)
         if known and is_first and isinstance(result, Redirected) and self._traps.enabled:
             self._traps.learn_redirect(turn, host, outcome.key, row)
         near = row.distance if row.near_of and isinstance(result, Fetched) else None
-        return Settlement(settled, UrlState(row.state), added, known, refused, near=near)
+        return Settlement(settled, _STATES[row.state], added, known, refused, near=near)
 
     def _asked_there(self, turn: Turn, key: bytes, row: UrlRow, target: Discovered) -> bool:
         """Whether this URL itself goes back to a queue, because it leads to one with its own key. One that led
@@ -331,7 +335,7 @@ class Settling:
             detail = REDIRECTS_TO + result.location
         row = FetchRow(
             outcome.ended_at - outcome.sent_at,
-            "unchanged" if url is not None and _is_unchanged(url, result) else type(result).__name__.lower(),
+            "unchanged" if url is not None and _is_unchanged(url, result) else _NAMES[type(result)],
             status,
             size,
             outcome.address,
@@ -345,7 +349,7 @@ class Settling:
         host.received += size
         host.address = outcome.address or host.address
         if status:
-            name = f"{status // 100}xx"
+            name = _CLASSES[status // 100] if 0 < status < 1_000 else f"{status // 100}xx"
             tally.statuses[name] = tally.statuses.get(name, 0) + 1
 
     # -- robots.txt

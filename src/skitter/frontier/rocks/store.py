@@ -32,6 +32,8 @@ from skitter.frontier.rocks.tail import is_readable, mend
 # Each flush is merged into all of a table in the end: at 2.4 million URLs compaction took 6.4 us of CPU a new URL
 # with 16 MB, 1.9 with 32. Half of what all may take is the other limit, which comes first by default.
 _LARGEST_MEMTABLE = 64 << 20
+# What is replayed after a death, at some 100 MB/s: a lease is to be granted within 5 s.
+_LONGEST_LOG = 160 << 20
 # One SST per open file; more would only cost descriptors that connections need.
 _OPEN_FILES = 512
 _LOG_FILES = 3
@@ -152,7 +154,7 @@ def _options(cache: Cache, memtables: int, *, looked_up: bool = False, by_host: 
     options.set_db_write_buffer_size(memtables)
     options.set_max_open_files(_OPEN_FILES)
     options.set_keep_log_file_num(_LOG_FILES)
-    options.set_max_total_wal_size(2 * memtables)
+    options.set_max_total_wal_size(min(_LONGEST_LOG, 2 * memtables))
     options.set_compression_type(DBCompressionType.lz4())
     options.set_level_compaction_dynamic_level_bytes(True)
     # Queues are consumed at their head: files that are mostly tombstones are compacted early.
