@@ -122,7 +122,12 @@ def test_a_link_to_what_is_certainly_known_reads_no_row(
     driver.admit(*(linked(url, by=A) for url in urls))
     read: list[str] = []
     get = Store.get
-    monkeypatch.setattr(Store, "get", lambda store, table, key: read.append(table) or get(store, table, key))
+
+    def noted(store: Store, table: str, key: bytes) -> bytes | None:
+        read.append(table)
+        return get(store, table, key)
+
+    monkeypatch.setattr(Store, "get", noted)
     driver.admit(*(linked(url, by="http://fan.test") for url in urls))
     assert driver.stats().urls["queued"] == 33
     assert "urls" not in read
