@@ -32,6 +32,9 @@ from skitter.frontier.rocks.tail import is_readable, mend
 # Each flush is merged into all of a table in the end: at 2.4 million URLs compaction took 6.4 us of CPU a new URL
 # with 16 MB, 1.9 with 32. Half of what all may take is the other limit, which comes first by default.
 _LARGEST_MEMTABLE = 64 << 20
+# Flushes that wait for each other before they are merged. With 8 instead of 4, RocksDB's own threads took 2.1 to
+# 2.5 us a new URL instead of 2.9 to 3.9; reads, which filters keep from most files, took no longer.
+_MERGED_AT_ONCE = 8
 # What is replayed after a death, at some 100 MB/s: a lease is to be granted within 5 s.
 _LONGEST_LOG = 160 << 20
 # One SST per open file; more would only cost descriptors that connections need.
@@ -157,6 +160,7 @@ def _options(cache: Cache, memtables: int, *, looked_up: bool = False, by_host: 
     options.set_max_total_wal_size(min(_LONGEST_LOG, 2 * memtables))
     options.set_compression_type(DBCompressionType.lz4())
     options.set_level_compaction_dynamic_level_bytes(True)
+    options.set_level_zero_file_num_compaction_trigger(_MERGED_AT_ONCE)
     # Queues are consumed at their head: files that are mostly tombstones are compacted early.
     options.add_compact_on_deletion_collector_factory(1024, 512, 0.5)
     table = BlockBasedOptions()
