@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from skitter.archive import warc
 from skitter.archive.cdxj import line_end
-from skitter.archive.coding import CODINGS, Coder, Coding, decoded
+from skitter.archive.coding import CODINGS, Coder, decoded
 from skitter.archive.packing import Parcel
 from skitter.archive.rows import framed_row
 from skitter.model import Copy, RecordAt
@@ -31,9 +31,8 @@ Placed = tuple[tuple[bytes, ...], bytes, tuple[bytes, ...], Archived]
 
 def placed(parcel: Parcel, original: Copy | None, segment: str, end: int, coder: Coder) -> Placed:
     """To be appended to the segment, of which `end` is the length, next."""
-    for coding in CODINGS.values():
-        if coding is not coder.coding and parcel.answer.startswith(coding.magic):
-            parcel = _recoded(parcel, coding, coder)
+    if not parcel.answer.startswith(coder.coding.magic):
+        parcel = _recoded(parcel, coder)
     if original is None:
         record, line, revisit_of = parcel.answer, parcel.line, ""
     else:
@@ -54,8 +53,11 @@ def _revisit(parcel: Parcel, original: Copy, coder: Coder) -> bytes:
     return coder.page(warc.revisit_record(parcel.reference.head, parcel.record_id, date, fields))
 
 
-def _recoded(parcel: Parcel, given: Coding, coder: Coder) -> Parcel:
+def _recoded(parcel: Parcel, coder: Coder) -> Parcel:
     """A worker elsewhere goes on with the settings that it began with, whatever those of the crawl are by now."""
+    given = next((coding for coding in CODINGS.values() if parcel.answer.startswith(coding.magic)), None)
+    if given is None:
+        return parcel
     request, metadata = (
         coder.short(decoded(member, given)) if member else b"" for member in (parcel.request, parcel.metadata)
     )
