@@ -148,7 +148,7 @@ def test_a_batch_that_is_sent_again_is_answered_as_the_first_time(tmp_path: Path
         brain, link = await joined(where), linked(where)
         (lease,) = await brain.lease("", 10, 30.0)
         ask = SettleAsk(
-            worker="w", incarnation="1", sequence=7, deliveries=[dated(lease, office.clock.now())]
+            worker="w", incarnation="1", sequence=7, deliveries=[dated(lease, office.clock.now())], links=[[]]
         )
         answers = [await link.post(SETTLE, msgspec.msgpack.encode(ask)) for _ in range(3)]
         settled = [msgspec.msgpack.decode(answer, type=Taken).settled for answer in answers]

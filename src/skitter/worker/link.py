@@ -1,8 +1,8 @@
 """One connection to a server, kept open: bytes are posted, bytes come back.
 
 Below `remote.py`. HTTP/1.1 over TCP, TLS or a unix socket: the request is written by hand, the answer is read by
-httptools; 40 us a call beside the bytes, where h11 took 200. Never retries, and never tells more of a failure than
-that nobody is there (`Away`) or that the server will not have it (`Refused`).
+httptools; 70 us a call, where h11 took 300. Never retries, and never tells more of a failure than that nobody is
+there (`Away`) or that the server will not have it (`Refused`).
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def _written(fields: dict[str, str]) -> bytes:
 
 
 class _Wire(asyncio.Protocol):
-    """One exchange after the other: `_answer` is awaited while one is under way, and whatever comes otherwise ends
-    the connection."""
+    """One exchange after the other: `_answer` is awaited while one is under way, and whatever comes otherwise
+    ends the connection."""
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
