@@ -23,7 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("frontier", "fetch", "archive"),
     ("desk", "seeds", "collection"),
     ("worker",),
-    ("service",),
+    ("service", "hands"),
     ("wiring",),
     ("console",),
     ("cli",),
