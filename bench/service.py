@@ -96,7 +96,7 @@ class Simulated:
             leases = await self.brain.lease("", AT_ONCE, 60.0)
             self.lease_seconds.append(time.perf_counter() - began)
             deliveries = []
-            for lease, task in [(lease, task) for lease in leases for task in lease.tasks]:
+            for lease, task in [(given, task) for given in leases for task in given.tasks]:
                 deliveries.append(self._delivery(lease, task))
                 await asyncio.sleep(0)  # inventing pages must not hold up the other workers' clocks
             await self.brain.settle(deliveries)

@@ -169,8 +169,10 @@ class _Wire(asyncio.Protocol):
             self._complete()
 
     def _complete(self) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result((self._parser.get_status_code(), b"".join(self._parts)))
+        if self._answer is None or self._answer.done():
+            self._transport.close()  # one answer too many: the next one would be taken for another's
+            return
+        self._answer.set_result((self._parser.get_status_code(), b"".join(self._parts)))
         if not self._parser.should_keep_alive():
             self._transport.close()
 
