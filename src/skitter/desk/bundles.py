@@ -1,8 +1,8 @@
 """The links of a page as they cross the wire: runs that differ in URL and key alone, in two strings each.
 
 Between `worker/remote.py`, which bundles, and `service/work.py`, which unties. Nine of ten links are known: a key
-that is among those told before is never made into a link again. In a busy server 30 links take 36 us to decode and
-untie, where structs took 26 to decode and some 17 to be found known. A bundle comes from elsewhere: one whose
+that is among those told before is never made into a link again. In a busy server 30 links take 36 us to decode
+and untie, where structs took 26 to decode and some 17 to be found known. A bundle comes from elsewhere: one whose
 strings do not match is refused.
 """
 

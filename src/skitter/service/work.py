@@ -39,8 +39,8 @@ from skitter.service.brain import Brain
 from skitter.service.problem import Problem, Trouble
 from skitter.service.routes import MSGPACK, Act, Call, Route
 
-# Pages that are committed together, in some 7 ms; then others have their turn, leases first. With 16 what a commit
-# takes by itself began to show: the look for near pages alone was 5 % of all, with 64 it is 1.
+# Pages that are committed together, in some 7 ms; then others have their turn, leases first. With 16 what a
+# commit takes by itself began to show: the look for near pages alone was 5 % of all, with 64 it is 1.
 _AT_ONCE = 32
 
 
