@@ -55,7 +55,8 @@ def test_nobody_waits_for_one_who_gave_up() -> None:
             await asyncio.sleep(0)
             first.cancel()
         second.cancel()  # it has its turn already, and does not know it yet
-        assert await third == "had"
+        async with asyncio.timeout(5):
+            assert await third == "had"
         assert first.cancelled()
         with pytest.raises(asyncio.CancelledError):
             await second
