@@ -14,8 +14,8 @@ GOOD = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
 def against(answers: list[bytes], use: Callable[[Link], Awaitable[None]]) -> list[bytes]:
-    """Each answer is for one request; after an empty one the server hangs up. What was asked, each with the client's
-    port before it."""
+    """Each answer is for one request; after an empty one the server hangs up. What was asked, after the port of
+    who asked it."""
     asked = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
