@@ -19,9 +19,8 @@ from skitter.cli import main
 _ROCKS = "skitter.frontier.rocks"
 STAGES = {
     "libcurl and its callbacks": (
-        "pycurl.async_multi:AsyncCurlMulti._drive",
-        "pycurl.async_multi:AsyncCurlMulti._drain",
-        "pycurl.async_multi:AsyncCurlMulti.add_handle",
+        "skitter.fetch.lanes:Lane.drive",
+        "skitter.fetch.lanes:Lane.begin",
     ),
     "one request: set-up, limits, conclusion": ("skitter.fetch.curl:Fetcher.fetch",),
     "parse: the tree": ("skitter.parse.html:_parse",),

@@ -32,7 +32,7 @@ from skitter.model import (
     Task,
     TaskKind,
 )
-from skitter.settings import CrawlSettings, PolitenessSettings, Settings, TrapSettings
+from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, Settings, TrapSettings
 from skitter.testing.clock import FakeClock
 
 # Its pages all say the same, which nine of ten of a real crawl do not: they would be taken for a trap.
@@ -50,6 +50,13 @@ _MADE_AT_ONCE = 25
 _LEASED = 128
 _LEASE = 60.0
 _ROBOTS = RobotsRead(status=200, body=b"User-agent: *\nDisallow: /private\n", size=33)
+
+
+def with_memory(size: int) -> Settings:
+    """0 leaves what is the default."""
+    if not size:
+        return SETTINGS
+    return msgspec.structs.replace(SETTINGS, frontier=FrontierSettings(memory=size))
 
 
 class Reading(msgspec.Struct, kw_only=True):
@@ -73,10 +80,10 @@ class Reading(msgspec.Struct, kw_only=True):
 
 
 class Load:
-    def __init__(self, folder: Path, hosts: int, seed: int) -> None:
+    def __init__(self, folder: Path, hosts: int, seed: int, memory: int = 0) -> None:
         self._folder = folder
         self._clock = FakeClock()
-        self._frontier = RocksFrontier(folder, SETTINGS, self._clock)
+        self._frontier = RocksFrontier(folder, with_memory(memory), self._clock)
         self._web = Population(hosts, seed)
         self._meter = Meter()
         self._began = time.monotonic()
@@ -206,8 +213,8 @@ class Load:
             print(msgspec.json.encode(reading).decode(), flush=True)
 
 
-async def _run(folder: Path, urls: int, hosts: int, pages: int, seed: int) -> None:
-    load = Load(folder, hosts, seed)
+async def _run(folder: Path, urls: int, hosts: int, pages: int, seed: int, memory: int) -> None:
+    load = Load(folder, hosts, seed, memory)
     await load.admit(urls, max(100_000, urls // 20))
     await load.greet(max(5_000, hosts // 10))
     await load.crawl(pages, max(5_000, pages // 10))

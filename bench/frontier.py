@@ -23,7 +23,7 @@ import msgspec
 
 from bench._fairness import fairness
 from bench._report import last_line, progress, table
-from bench._stretch import SETTINGS, Reading
+from bench._stretch import Reading, with_memory
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.testing.clock import FakeClock
 
@@ -32,6 +32,7 @@ GROWTH = 1.5
 MOST_RSS = 1_000 * MB
 REOPENED = 5.0
 PER_PAGE = 120.0
+MEMORY = 640_000_000
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -46,7 +47,7 @@ class Target(msgspec.Struct, frozen=True):
 
 def load(folder: Path, options: argparse.Namespace) -> Iterator[Reading]:
     """The child's readings, until it is dead."""
-    numbers = (options.urls, options.hosts, options.pages, options.seed)
+    numbers = (options.urls, options.hosts, options.pages, options.seed, options.memory)
     command = [sys.executable, "-m", "bench._stretch", str(folder), *map(str, numbers)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
@@ -70,16 +71,17 @@ def _words(reading: Reading) -> str:
     )
 
 
-def reopen(folder: Path, now: float) -> float:
+def reopen(folder: Path, now: float, memory: int) -> float:
     """Seconds of a fresh process, imports and all, until its first lease is granted."""
     began = time.monotonic()
-    subprocess.run([sys.executable, "-m", "bench.frontier", "--reopen", str(folder), str(now)], check=True)
+    command = [sys.executable, "-m", "bench.frontier", "--memory", str(memory)]
+    subprocess.run([*command, "--reopen", str(folder), str(now)], check=True)
     return time.monotonic() - began
 
 
-async def lease_one(folder: Path, now: float) -> int:
+async def lease_one(folder: Path, now: float, memory: int) -> int:
     clock = FakeClock(now)
-    frontier = RocksFrontier(folder, SETTINGS, clock)
+    frontier = RocksFrontier(folder, with_memory(memory), clock)
     return 0 if await frontier.lease("bench", 1, 60.0) else 1
 
 
@@ -124,7 +126,7 @@ def curve(readings: list[Reading]) -> str:
 
 def run(options: argparse.Namespace, folder: Path) -> int:
     readings = list(load(folder / "frontier", options))
-    reopened = reopen(folder / "frontier", readings[-1].now)
+    reopened = reopen(folder / "frontier", readings[-1].now, options.memory)
     judged = targets(readings, reopened)
     print(curve(readings))
     print()
@@ -152,6 +154,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--pages", type=int, default=300_000, help="settled in the stretch, 20 links each")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
+        "--memory",
+        type=int,
+        default=MEMORY,
+        help="frontier.memory in bytes: what docs/operations.md advises for so many URLs",
+    )
+    parser.add_argument(
         "--fairness", action="store_true", help="only: tier shares, and one host with a million URLs"
     )
     parser.add_argument("--queued", type=int, default=1_000_000, help="URLs of the large host of --fairness")
@@ -159,7 +167,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--reopen", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.reopen:
-        return asyncio.run(lease_one(Path(options.reopen[0]), float(options.reopen[1])))
+        return asyncio.run(lease_one(Path(options.reopen[0]), float(options.reopen[1]), options.memory))
     if options.fairness:
         return fairness(options.queued)
     if options.keep:

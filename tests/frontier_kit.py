@@ -515,6 +515,7 @@ def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:
     book = frontier._book
     assert encode(book.tally) == tables.raw["meta"].get(b"tally", encode(book.tally))
     assert all(encode(row) == tables.raw["hosts"].get(ident) for ident, row in book._hosts.items())
+    assert dict(book._dormant.items()).items() <= tables.raw["hosts"].items()
     for tier, low in enumerate(book.ready_lows):
         assert all(low <= key for key in tables.raw["ready"] if key[0] == tier)
     assert book.due_low <= min(tables.raw["due"], default=_END)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from skitter.frontier.rocks.store import Store
 from skitter.model import Discovered, HostPolicy, Outcome, UrlKey
 from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, Settings
 from tests.contract.conftest import Start
@@ -98,6 +99,38 @@ def test_a_host_that_links_twice_counts_once_and_the_urls_own_host_not_at_all(st
     plain = driver.explain(A + "/page").priority
     driver.admit(*[linked(A + "/page", by="http://fan.test")] * 5, *[linked(A + "/page", by=A)] * 5)
     assert driver.explain(A + "/page").priority == plain
+
+
+def test_linking_hosts_count_also_after_what_was_heard_of_a_url_is_forgotten(start: Start) -> None:
+    forgetful = msgspec.structs.replace(SPACED, frontier=FrontierSettings(recent_keys=16))
+    driver = start(forgetful)
+    driver.open_host(A + "/")
+    driver.admit(linked(A + "/popular", by="http://fan0.test"))
+    plain = driver.explain(A + "/popular").priority
+    driver.admit(*(linked(f"{A}/{number}", by=A) for number in range(32)))
+    assert driver.frontier._book.recent.get(key_of(A + "/popular")) is None
+    driver.admit(*(linked(A + "/popular", by=f"http://fan{i}.test") for i in range(1, 4)))
+    assert driver.explain(A + "/popular").priority == plain + 10
+
+
+def test_a_link_to_what_is_certainly_known_reads_no_row(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = start(msgspec.structs.replace(SPACED, frontier=FrontierSettings(recent_keys=16)))
+    driver.open_host(A + "/")
+    urls = [f"{A}/{number}" for number in range(32)]
+    driver.admit(*(linked(url, by=A) for url in urls))
+    read: list[str] = []
+    get = Store.get
+
+    def noted(store: Store, table: str, key: bytes) -> bytes | None:
+        read.append(table)
+        return get(store, table, key)
+
+    monkeypatch.setattr(Store, "get", noted)
+    driver.admit(*(linked(url, by="http://fan.test") for url in urls))
+    assert driver.stats().urls["queued"] == 33
+    assert "urls" not in read
 
 
 def test_a_leased_url_is_not_moved_from_under_its_lease(start: Start) -> None:

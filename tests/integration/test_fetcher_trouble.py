@@ -13,6 +13,7 @@ import pytest
 
 from skitter.fetch.curl import Fetcher
 from skitter.fetch.lull import Lull, Lulls
+from skitter.fetch.ticks import Ticks
 from skitter.fetch.transfer import Headers, Judge
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import FetchSettings
@@ -308,6 +309,33 @@ def test_a_failure_leaves_nothing_behind_for_the_next_request() -> None:
         run(use)
 
 
+def test_a_process_that_loses_its_processor_just_before_it_sends_dates_the_request_no_earlier() -> None:
+    asked = 0
+
+    def slowly() -> bool:
+        """Asked a second time when the connection is there and libcurl has read its clock."""
+        nonlocal asked
+        asked += 1
+        if asked % 2 == 0:
+            time.sleep(0.1)
+        return True
+
+    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+        return [await fetcher.fetch(server.url + "/", may_start=slowly) for _ in range(2)]
+
+    def answer(connection: socket.socket, raw: bytes) -> bool:
+        time.sleep(0.3)  # or the answer would tell when the request had arrived
+        connection.sendall(page(b"here"))
+        return True
+
+    with serving(answer) as server:
+        found = run(use)
+        for one, received in zip(found, server.requests, strict=True):
+            assert isinstance(one, Exchange)
+            assert received.at - 0.02 <= one.sent_at <= one.ended_at - 0.25
+        assert asked == 4
+
+
 # -- requests that hardly move
 
 
@@ -334,17 +362,19 @@ def test_a_request_that_waits_is_quiet_until_it_ends() -> None:
 
 def test_a_request_that_moves_is_not_quiet() -> None:
     looks = 0
-    changes: list[int] = []
+    quiet: list[int] = []
 
     def received() -> int:
         nonlocal looks
         looks += 1
+        quiet.append(lulls.quiet)
         return looks * 5000
 
     async def use() -> None:
-        with Lull(Lulls(changes.append), received):
+        with Lull(lulls, received):
             while looks < 2:
                 await asyncio.sleep(0.02)
 
+    lulls = Lulls(Ticks(0.05))
     asyncio.run(use())
-    assert changes == []
+    assert (quiet, lulls.quiet) == ([0, 0], 0)

@@ -1,11 +1,13 @@
-"""What is called certainly known was added; what is forgotten is only forgotten."""
+"""What is called certainly known was added; what is forgotten is only forgotten, and memory is bounded."""
 
 from __future__ import annotations
+
+import random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.frontier.rocks.caches import CertainKeys
+from skitter.frontier.rocks.caches import CertainKeys, Generations
 
 KEYS = st.binary(min_size=16, max_size=16)
 
@@ -20,7 +22,7 @@ def test_a_key_that_was_never_added_is_never_known(added: list[bytes], others: l
 
 def test_keys_of_one_host_that_share_a_place_are_told_apart() -> None:
     certain = CertainKeys(0)
-    keys = [b"hosthost" + (number << 20).to_bytes(8, "big") for number in range(1, 50)]
+    keys = [bytes(8) + (number << 20).to_bytes(8, "big") for number in range(1, 50)]
     for key in keys:
         certain.add(key)
         assert key in certain
@@ -34,11 +36,11 @@ def test_hosts_with_the_same_paths_are_told_apart() -> None:
 
 
 def test_most_of_a_million_keys_are_remembered_in_sixteen_megabytes() -> None:
+    """Hosts have the same paths: their front pages, `/about`, `/contact`."""
     certain = CertainKeys(17_000_000)
-    keys = [
-        number.to_bytes(8, "big") + (number * 0x9E3779B97F4A7C15 % 2**64).to_bytes(8, "big")
-        for number in range(1_000_000)
-    ]
+    chance = random.Random(1)
+    paths = [chance.randbytes(8) for _ in range(10)]
+    keys = [host + path for host in (chance.randbytes(8) for _ in range(100_000)) for path in paths]
     for key in keys:
         certain.add(key)
     assert sum(key in certain for key in keys) > 900_000
@@ -49,3 +51,21 @@ def test_after_clearing_nothing_is_known() -> None:
     certain.add(bytes(range(16)))
     certain.clear()
     assert bytes(range(16)) not in certain
+
+
+def test_what_is_read_again_outlives_what_is_not() -> None:
+    kept: Generations[int, str] = Generations(8)
+    kept[0] = kept[1] = "first"
+    for number in range(2, 50):
+        kept[number] = "later"
+        assert kept.get(0) == "first"
+        assert len(kept.items()) <= 8
+    assert kept.get(1) is None
+
+
+def test_the_last_word_on_a_key_counts() -> None:
+    kept: Generations[int, str] = Generations(4)
+    for word in ("first", "second", "third"):
+        kept[0] = word
+        kept[1] = word
+        assert kept.get(0) == dict(kept.items())[0] == word

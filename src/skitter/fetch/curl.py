@@ -21,18 +21,21 @@ from skitter.fetch.bodies import Bodies
 from skitter.fetch.coding import ACCEPT_ENCODING
 from skitter.fetch.dialling import Dialling
 from skitter.fetch.guard import AddressGuard
+from skitter.fetch.lanes import Lane, Lanes
 from skitter.fetch.lull import Lull, Lulls
-from skitter.fetch.resolver import Answer, Resolver
+from skitter.fetch.resolver import Answer, Resolver, Unresolved
+from skitter.fetch.ticks import Ticks
 from skitter.fetch.tls import Handshakes, Tls, tls_failure
-from skitter.fetch.transfer import Judge, Transfer, Watch, connecting, since_sent
+from skitter.fetch.transfer import Judge, Transfer, Watch, connecting, sent_at
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import FetchSettings, IdentitySettings
 
-_IDLE_CONNECTIONS = 1024
+_TICK = 0.05  # seconds that a limit may be late
 _ACCEPT = (
     b"Accept: text/html,application/xhtml+xml,"
     b"text/plain;q=0.9,application/xml;q=0.8,application/pdf;q=0.7,*/*;q=0.1"
 )
+_UNCONDITIONAL = [_ACCEPT, f"Accept-Encoding: {ACCEPT_ENCODING}".encode()]
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SPLIT = re.compile(r"(https?)://(\[[^\]]+\]|[^/:]+)(?::(\d+))?(/.*)", re.DOTALL)
 _FIELD_VALUE = re.compile(r"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?")
@@ -85,22 +88,18 @@ class Fetcher:
         self._guard = guard
         self._clock = clock
         self.user_agent = user_agent(identity)
-        self._multi = pycurl.AsyncCurlMulti()
-        self._handshakes = Handshakes(max(_IDLE_CONNECTIONS, 2 * settings.concurrency))
+        self._lanes = Lanes(settings.connections)
+        self._handshakes = Handshakes(settings.connections)
         self._dialling = Dialling(settings.connect_timeout, clock)
-        self.lulls = Lulls(self._keep_connections)
-        self._keep_connections(0)
+        self._ticks = Ticks(_TICK)
+        self.lulls = Lulls(self._ticks)
         self._bodies = Bodies(settings.body_memory)
         self._free: list[Transfer] = []
         self.in_flight = 0
 
-    def _keep_connections(self, quiet: int) -> None:
-        """libcurl counts connections in use as kept ones: those that drip must not push out the warm ones."""
-        idle = max(_IDLE_CONNECTIONS, 2 * self._settings.concurrency)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, min(idle + quiet, self._settings.connections))
-
     async def close(self) -> None:
-        await self._multi.aclose()
+        self._ticks.close()
+        self._lanes.close()
         for transfer in self._free:
             transfer.curl.close()
 
@@ -123,8 +122,8 @@ class Fetcher:
         if match is None:
             return Failed(kind=FailureKind.BAD_REDIRECT, detail="not a URL that can be dialled")
         begun = self._clock.now()
-        with Lull(self.lulls, lambda: 0):
-            answer = await self._resolver.resolve(match[2], int(match[3] or _DEFAULT_PORTS[match[1]]))
+        port = int(match[3] or _DEFAULT_PORTS[match[1]])
+        answer = self._resolver.known(match[2], port) or await self._resolved(match[2], port)
         if not isinstance(answer, Answer):
             return Failed(kind=answer.kind, detail=answer.detail)
         addresses, refusal = self._allowed(answer)
@@ -138,6 +137,10 @@ class Fetcher:
         if len(addresses) == 1:
             return await self._transfer(request, addresses[0], answer.port, self._settings.connect_timeout)
         return await self._ask_in_turn(request, addresses, answer.port)
+
+    async def _resolved(self, name: str, port: int) -> Answer | Unresolved:
+        with Lull(self.lulls, lambda: 0):
+            return await self._resolver.resolve(name, port)
 
     def let_go(self, exchange: Exchange) -> None:
         """To be called when an exchange's body is needed no more: others wait for its memory."""
@@ -190,7 +193,8 @@ class Fetcher:
         self, request: Request, address: str, port: int, patience: float
     ) -> Exchange | Failed:
         transfer = self._free.pop() if self._free else self._new_transfer()
-        transfer.begin(request.unwanted, request.may_start)
+        lane = self._lanes.of(request.origin)
+        transfer.begin(request.unwanted, request.may_start, lane)
         transfer.dial(request.url, request.headers, address, port, patience)
         if request.secure:
             transfer.secure(verify=request.verify, listen=not self._handshakes.knows(request.origin))
@@ -198,7 +202,7 @@ class Fetcher:
         try:
             # When we are cancelled here the handle is still libcurl's: it is dropped, not reused.
             with Lull(self.lulls, lambda: None if transfer.is_paused else transfer.received):
-                error = await self._perform(transfer)
+                error = await self._perform(transfer, lane)
             if transfer.is_too_late:
                 raise TooLate
         except BaseException:
@@ -216,15 +220,13 @@ class Fetcher:
         return result
 
     def _new_transfer(self) -> Transfer:
-        return Transfer(self._settings, self.user_agent, self._bodies)
+        return Transfer(self._settings, self.user_agent, self._bodies, self._clock)
 
-    async def _perform(self, transfer: Transfer) -> pycurl.error | None:
-        future = self._multi.add_handle(transfer.curl)
-        watch = Watch(transfer, future, self._settings)
+    async def _perform(self, transfer: Transfer, lane: Lane) -> pycurl.error | None:
+        ended = lane.begin(transfer.curl)
+        watch = Watch(transfer, ended, self._settings, self._ticks)
         try:
-            await future
-        except pycurl.error as error:
-            return error
+            return await ended
         except asyncio.CancelledError:
             if transfer.stopped is not None:
                 words = transfer.curl.errstr() or f"gave up: {transfer.stopped}"
@@ -232,7 +234,7 @@ class Fetcher:
             raise
         finally:
             watch.end()
-        return None
+            lane.leave(transfer.curl)
 
     def _conclude(
         self,
@@ -258,7 +260,6 @@ class Fetcher:
         self, transfer: Transfer, status: int, request: Request, address: str, ended_at: float
     ) -> Exchange:
         curl = transfer.curl
-        since, first_byte_ms, total_ms = since_sent(curl)
         reused = curl.getinfo(pycurl.NUM_CONNECTS) == 0
         connect_ms, tls_ms = (0.0, 0.0) if reused else connecting(curl, request.secure)
         tls = self._agreed(transfer, request) if request.secure else _IN_CLEAR
@@ -275,18 +276,18 @@ class Fetcher:
             http_version=transfer.http_version(),
             tls_version=tls.version,
             tls_cipher=tls.cipher,
-            sent_at=ended_at - since,
+            sent_at=sent_at(transfer, ended_at),
             ended_at=ended_at,
             dns_ms=request.dns_ms,
             connect_ms=connect_ms,
             tls_ms=tls_ms,
-            first_byte_ms=first_byte_ms,
-            total_ms=total_ms,
+            first_byte_ms=curl.getinfo(pycurl.STARTTRANSFER_TIME_T) / 1000,
+            total_ms=curl.getinfo(pycurl.TOTAL_TIME_T) / 1000,
             reused_connection=reused,
         )
 
     def _agreed(self, transfer: Transfer, request: Request) -> Tls:
-        connection = transfer.curl.getinfo(pycurl.CONN_ID)
+        connection = self._lanes.number_of(request.origin, transfer.curl.getinfo(pycurl.CONN_ID))
         return self._handshakes.agreed(request.origin, connection, transfer.tls)
 
     def _kind_of(self, transfer: Transfer, error: pycurl.error) -> FailureKind:
@@ -310,7 +311,9 @@ def user_agent(identity: IdentitySettings) -> str:
 
 
 def _conditions(etag: str, last_modified: str) -> list[bytes]:
-    headers = [_ACCEPT, f"Accept-Encoding: {ACCEPT_ENCODING}".encode()]
+    if not etag and not last_modified:
+        return _UNCONDITIONAL
+    headers = [*_UNCONDITIONAL]
     for name, value in ((b"If-None-Match: ", etag), (b"If-Modified-Since: ", last_modified)):
         # A server's own words go back to it only where they can be a field's value (RFC 9110 5.5); bytes,
         # because they may be beyond ASCII and pycurl takes no such text.

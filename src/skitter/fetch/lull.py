@@ -6,9 +6,10 @@ that take their time, or ours, never keep others from being asked. Never ends a 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from types import TracebackType
+
+from skitter.fetch.ticks import Ticks
 
 _LOOK = 1.0
 # Bytes a second. At 256 requests that move no faster than this, a crawler would fetch nine real pages a second.
@@ -16,19 +17,15 @@ _MOVING = 1000
 
 
 class Lulls:
-    """`quiet` is how many requests are in a lull now; `changed` is called with it whenever that changes."""
+    """`quiet` is how many requests are in a lull now."""
 
-    def __init__(self, changed: Callable[[int], None]) -> None:
+    def __init__(self, ticks: Ticks) -> None:
         self.quiet = 0
-        self._changed = changed
-
-    def add(self, change: int) -> None:
-        self.quiet += change
-        self._changed(self.quiet)
+        self.ticks = ticks
 
 
 class Lull:
-    """Looks at one request every second. Most have ended before the first look, and cost 3.6 us. `received` may
+    """Looks at one request every second. Most have ended before the first look, and cost 1.2 us. `received` may
     say None: nothing comes because we do not read."""
 
     def __init__(self, lulls: Lulls, received: Callable[[], int | None]) -> None:
@@ -38,8 +35,7 @@ class Lull:
         self._quiet = False
 
     def __enter__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._timer = self._loop.call_later(_LOOK, self._look)
+        self._timer = self._lulls.ticks.call_later(_LOOK, self._look)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -54,9 +50,9 @@ class Lull:
         else:
             self._is(quiet=received - self._seen < _MOVING * _LOOK)
             self._seen = received
-        self._timer = self._loop.call_later(_LOOK, self._look)
+        self._timer = self._lulls.ticks.call_later(_LOOK, self._look)
 
     def _is(self, *, quiet: bool) -> None:
         if quiet != self._quiet:
             self._quiet = quiet
-            self._lulls.add(1 if quiet else -1)
+            self._lulls.quiet += 1 if quiet else -1

@@ -186,14 +186,20 @@ class Resolver:
         self.failures = 0
         self.seconds = 0.0
 
-    async def resolve(self, name: str, port: int) -> Answer | Unresolved:
-        """The addresses of a host as WHATWG serialises it (IPv6 in brackets), and the port to dial."""
+    def known(self, name: str, port: int) -> Answer | Unresolved | None:
+        """What needs no waiting for; None where `resolve` has to ask."""
         host = _bare(name)
         if (given := self._given(host, port)) is not None:
             return given
         found = self._cached(host)
-        if found is None:
-            found = await self._join(host) if _NAME.fullmatch(host) else self._impossible(host)
+        return found if found is None or isinstance(found, Unresolved) else Answer(found, port)
+
+    async def resolve(self, name: str, port: int) -> Answer | Unresolved:
+        """The addresses of a host as WHATWG serialises it (IPv6 in brackets), and the port to dial."""
+        if (known := self.known(name, port)) is not None:
+            return known
+        host = _bare(name)
+        found = await self._join(host) if _NAME.fullmatch(host) else self._impossible(host)
         return found if isinstance(found, Unresolved) else Answer(found, port)
 
     def prepare(self, name: str, port: int) -> None:

@@ -13,7 +13,10 @@ from collections.abc import Callable
 import certifi
 import pycurl
 
+from skitter.clock import Clock
 from skitter.fetch.bodies import Bodies
+from skitter.fetch.lanes import Ended, Lane
+from skitter.fetch.ticks import Ticks
 from skitter.fetch.tls import Tls, agreed_in
 from skitter.fetch.wire import read_from
 from skitter.model import FailureKind
@@ -21,7 +24,6 @@ from skitter.settings import FetchSettings
 
 _READ_BUFFER = 256 * 1024
 _PAUSE: int = pycurl.WRITEFUNC_PAUSE
-_SENDING_GRACE = 10_000  # microseconds
 
 Headers = tuple[tuple[str, str], ...]
 Judge = Callable[[int, Headers, bytes], str]
@@ -36,9 +38,12 @@ class Transfer:
     `stopped` is why we ended a transfer ourselves: None, a failure kind, or `truncated`.
     """
 
-    def __init__(self, settings: FetchSettings, user_agent: str, bodies: Bodies) -> None:
+    def __init__(self, settings: FetchSettings, user_agent: str, bodies: Bodies, clock: Clock) -> None:
         self._settings = settings
         self._bodies = bodies
+        self._clock = clock
+        self._headers_sent: list[bytes] = []
+        self._dialled = ""
         self._patience = settings.connect_timeout
         self._verifies = settings.verify_tls
         self._listens = False
@@ -68,9 +73,13 @@ class Transfer:
     def dial(self, url: str, headers: list[bytes], address: str, port: int, patience: float) -> None:
         curl = self.curl
         curl.setopt(pycurl.URL, url)
-        dialled = f"[{address}]" if ":" in address else address
-        curl.setopt(pycurl.CONNECT_TO, [f"::{dialled}:{port}"])
-        curl.setopt(pycurl.HTTPHEADER, headers)
+        dialled = f"::[{address}]:{port}" if ":" in address else f"::{address}:{port}"
+        if dialled != self._dialled:
+            self._dialled = dialled
+            curl.setopt(pycurl.CONNECT_TO, [dialled])
+        if headers != self._headers_sent:
+            self._headers_sent = headers
+            curl.setopt(pycurl.HTTPHEADER, headers)
         if patience != self._patience:
             self._patience = patience
             curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, int(patience * 1000)))
@@ -93,9 +102,11 @@ class Transfer:
             # or OpenSSL would go on to describe every record of the connection to libcurl: 5 us a request
             self.curl.unsetopt(pycurl.DEBUGFUNCTION)
 
-    def begin(self, unwanted: Judge, may_start: Callable[[], bool]) -> None:
+    def begin(self, unwanted: Judge, may_start: Callable[[], bool], lane: Lane) -> None:
         self._unwanted = unwanted
         self._may_start = may_start
+        self._lane = lane
+        self.sent_by: float | None = None
         self.is_too_late = False
         self.refusal = ""
         self.lines: list[bytes] = []
@@ -132,7 +143,16 @@ class Transfer:
     def _on_ready(self, *addresses: object) -> int:
         """The connection is there, new or kept, and nothing has been sent on it: 0.3 us a request."""
         self.is_too_late = not self._may_start()
+        self._lane.sending[self.curl] = self
         return int(pycurl.PREREQFUNC_ABORT if self.is_too_late else pycurl.PREREQFUNC_OK)
+
+    def has_sent(self) -> bool:
+        """libcurl sets the time once the last byte is the kernel's, but to one that it read before it sent, and a
+        process may lose its processor in between; so we date it ourselves."""
+        if not self.curl.getinfo(pycurl.POSTTRANSFER_TIME_T):
+            return False
+        self.sent_by = self._clock.now()
+        return True
 
     def on_header(self, line: bytes) -> int | None:
         if self.head_done:
@@ -214,12 +234,11 @@ class Watch:
     pace the kernel is asked what came.
     """
 
-    def __init__(
-        self, transfer: Transfer, future: asyncio.Future[pycurl.Curl], settings: FetchSettings
-    ) -> None:
+    def __init__(self, transfer: Transfer, ended: Ended, settings: FetchSettings, ticks: Ticks) -> None:
         self._transfer = transfer
-        self._future = future
+        self._ended = ended
         self._settings = settings
+        self._ticks = ticks
         self._loop = asyncio.get_running_loop()
         self._begun = self._loop.time()
         self._seen = 0
@@ -236,7 +255,7 @@ class Watch:
         self._glance_in(min(self._pause, seconds))
 
     def _glance_in(self, seconds: float) -> None:
-        self._timer = self._loop.call_later(seconds, self._glance)
+        self._timer = self._ticks.call_later(seconds, self._glance)
 
     def _glance(self) -> None:
         left = self._due - self._loop.time()
@@ -284,27 +303,23 @@ class Watch:
         return self._begun + connected + limits.first_byte_timeout - self._loop.time()
 
     def _give_up(self, kind: FailureKind) -> None:
-        if not self._future.done():
+        if not self._ended.done():
             # libcurl (8.23, driven by events) leaves a transfer hanging whose HTTP/2 session it has given up
             broken = self._transfer.curl.errstr().startswith("nghttp2 ")
             self._transfer.stopped = FailureKind.PROTOCOL if broken else kind
-            self._future.cancel()
+            self._ended.cancel()
 
 
-def since_sent(curl: pycurl.Curl) -> tuple[float, float, float]:
-    """Seconds from the request's last byte to the end, rather too few than too many, because the host's next
-    request is spaced from there; and the times (ms) of the first byte and of the whole.
+def sent_at(transfer: Transfer, ended_at: float) -> float:
+    """When the host can have seen the whole request, at the latest: its next request is spaced from there.
 
-    Counted back from the end, which we see late if at all. libcurl looks at its clock just before it sends and
-    may lose the processor in between (on a loaded machine over 1 ms in 1 of 10,000 requests), hence the grace;
-    but the first byte of the answer proves that the request had arrived.
+    That is when we saw that all was sent, or when the first byte of the answer came, which proves that it was and
+    is counted back from the end, which we see late if at all.
     """
-    sent = curl.getinfo(pycurl.POSTTRANSFER_TIME_T)
-    proven = curl.getinfo(pycurl.STARTTRANSFER_TIME_T)
-    total = curl.getinfo(pycurl.TOTAL_TIME_T)
-    latest = min(sent + _SENDING_GRACE, proven) if sent and proven else proven or sent
-    since = max(0.0, (total - latest) / 1e6) if latest else 0.0
-    return since, proven / 1000, total / 1000
+    first = transfer.curl.getinfo(pycurl.STARTTRANSFER_TIME_T)
+    since = (transfer.curl.getinfo(pycurl.TOTAL_TIME_T) - first) / 1e6 if first else 0.0
+    proven = ended_at - max(0.0, since)
+    return proven if transfer.sent_by is None else min(transfer.sent_by, proven)
 
 
 def connecting(curl: pycurl.Curl, secure: bool) -> tuple[float, float]:

@@ -195,7 +195,10 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = 256
     connections: Annotated[
         AtLeastOne,
-        Doc(description="Requests in flight at most, with those that hardly move; each takes a descriptor."),
+        Doc(
+            description="Connections at most: of requests in flight, with those that hardly move, and kept for "
+            "the next ones. Each takes a descriptor, and one with TLS 0.1 MB."
+        ),
     ] = 4096
     connect_timeout: Annotated[Positive, Doc(description="Seconds to connect, TLS included.")] = 10.0
     first_byte_timeout: Annotated[

@@ -43,11 +43,12 @@ class Admission:
         self._prioritizer = prioritizer
 
     def admit(self, turn: Turn, found: Discovered) -> Verdict:
-        # where a seed redirects to stands for the seed, whatever was said of that URL as a link before
-        at_seed = found.via is Via.REDIRECT and found.depth == 0 and not found.requisite
-        seed = found.via is Via.SEED or at_seed
+        seed = found.via is not Via.LINK and _stands_for_a_seed(found)
         # most links of a page repeat what the last pages linked: 0.2 us here against 3.5 us for a store read
         marks = turn.book.recent.get(found.key)
+        if marks is None and found.key in turn.book.certain:
+            # who links it was forgotten, or is on disk alone: heard anew, from nobody on
+            marks = b""
         if marks is not None and not seed and not self._is_news(turn, found, marks):
             return KNOWN
         row = turn.known_url(found.key) if marks is None else turn.url(found.key)
@@ -216,6 +217,12 @@ def _may_be_part(found: Discovered, row: UrlRow) -> bool:
     return bool(found.requisite) and not row.requisite and row.reason in _NOT_FOR_REQUISITES
 
 
+def _stands_for_a_seed(found: Discovered) -> bool:
+    """A seed, or where one redirects to, whatever was said of that URL as a link before."""
+    at_seed = found.via is Via.REDIRECT and found.depth == 0 and not found.requisite
+    return found.via is Via.SEED or at_seed
+
+
 def _linker(found: Discovered) -> bytes:
     """The mark of the host that links a URL; nothing when it is the URL's own host."""
     parent = found.parent
@@ -223,7 +230,10 @@ def _linker(found: Discovered) -> bytes:
 
 
 def _has(marks: bytes, linker: bytes) -> bool:
-    return any(marks[i : i + 2] == linker for i in range(0, len(marks), 2))
+    at = marks.find(linker)
+    while at & 1 and at > 0:  # across two marks
+        at = marks.find(linker, at + 1)
+    return at >= 0
 
 
 def _doubled(marks: bytes) -> bool:

@@ -9,9 +9,10 @@ import msgspec
 
 from skitter.settings import FrontierSettings
 
-_BLOCK_CACHE, _MEMTABLES, _FILTER, _NEAR = 0.22, 0.22, 0.15, 0.16
-_CERTAIN, _RECENT, _HOSTS = 0.07, 0.08, 0.10
+_BLOCK_CACHE, _MEMTABLES, _FILTER, _NEAR = 0.21, 0.22, 0.15, 0.16
+_CERTAIN, _RECENT, _HOSTS, _DORMANT = 0.12, 0.05, 0.03, 0.06
 _HOST_BYTES = 2_500
+_DORMANT_BYTES = 450
 _RECENT_BYTES = 130
 
 
@@ -25,6 +26,7 @@ class MemoryPlan(msgspec.Struct, frozen=True, kw_only=True):
     certain_keys: int
     recent_keys: int
     hosts: int
+    dormant_hosts: int
     near_filter: int
 
     @classmethod
@@ -38,4 +40,5 @@ class MemoryPlan(msgspec.Struct, frozen=True, kw_only=True):
             recent_keys=settings.recent_keys or int(memory * _RECENT / _RECENT_BYTES),
             near_filter=int(memory * _NEAR),
             hosts=settings.cached_hosts or int(memory * _HOSTS / _HOST_BYTES),
+            dormant_hosts=settings.cached_hosts or int(memory * _DORMANT / _DORMANT_BYTES),
         )

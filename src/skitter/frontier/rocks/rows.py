@@ -24,6 +24,8 @@ arrays in msgpack: 1 to 2 us to read or write. New fields go at the end, with a 
 
 from __future__ import annotations
 
+import struct
+
 import msgspec
 
 from skitter.model import Copy, HostPolicy, Via
@@ -255,6 +257,7 @@ class Tally(msgspec.Struct):
     domains: int = 0
 
 
+_slot = struct.Struct(">8sBBQ").pack
 encode = msgspec.msgpack.Encoder().encode
 decode_url = msgspec.msgpack.Decoder(UrlRow).decode
 decode_host = msgspec.msgpack.Decoder(HostRow).decode
@@ -276,7 +279,7 @@ def seconds(stamp: bytes) -> float:
 
 def slot_of(host_id: bytes, lane: int, priority: int, seq: int) -> bytes:
     """Lane 0 holds errands, lane t+1 tier t; within a lane urgent first, then old first."""
-    return host_id + bytes((lane, 255 - priority)) + seq.to_bytes(8, "big")
+    return _slot(host_id, lane, 255 - priority, seq)
 
 
 def lane_of(slot: bytes) -> int:

@@ -1,0 +1,66 @@
+"""Many hosts in turn: each finds its connection again, and no more stay open than the settings allow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from skitter.fetch.curl import Fetcher
+from skitter.model import Exchange
+from skitter.settings import FetchSettings
+from skitter.testing.plan import WebPlan
+from skitter.testing.web import SyntheticWeb
+from tests.fetching import run
+
+HOSTS, KEPT = 200, 128
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[SyntheticWeb]:
+    with SyntheticWeb(WebPlan.plain(HOSTS, 3)) as web:
+        yield web
+
+
+async def ask_all(fetcher: Fetcher, web: SyntheticWeb, hosts: int) -> int:
+    """How many of them on a connection that was there."""
+    reused = 0
+    for host in range(hosts):
+        found = await fetcher.fetch(web.plan.url(host, "/"))
+        assert isinstance(found, Exchange)
+        fetcher.let_go(found)
+        reused += found.reused_connection
+    return reused
+
+
+def limits(web: SyntheticWeb, connections: int) -> FetchSettings:
+    return FetchSettings(resolve=web.resolves, concurrency=1, connections=connections)
+
+
+@pytest.mark.parametrize("connections", [HOSTS, 4096])
+def test_every_host_keeps_its_connection_while_others_are_asked(web: SyntheticWeb, connections: int) -> None:
+    """A pool of half as many would keep none for a host: the one that is closed is the next one wanted."""
+
+    async def use(fetcher: Fetcher) -> list[int]:
+        return [await ask_all(fetcher, web, HOSTS) for _ in range(2)]
+
+    assert run(use, limits(web, connections)) == [0, HOSTS]
+
+
+def test_no_more_connections_stay_open_than_are_allowed(web: SyntheticWeb) -> None:
+    async def use(fetcher: Fetcher) -> int:
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(2):
+            await ask_all(fetcher, web, HOSTS)
+        return len(os.listdir("/proc/self/fd")) - before
+
+    assert KEPT // 2 <= run(use, limits(web, KEPT)) <= KEPT + 4
+
+
+def test_a_host_that_comes_back_after_many_others_is_asked_on_a_new_connection(web: SyntheticWeb) -> None:
+    async def use(fetcher: Fetcher) -> tuple[int, int]:
+        await ask_all(fetcher, web, HOSTS)
+        return await ask_all(fetcher, web, 1), await ask_all(fetcher, web, 1)
+
+    assert run(use, limits(web, 64)) == (0, 1)
