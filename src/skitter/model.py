@@ -210,6 +210,8 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     title: str = ""
     directives: str = ""
     links: tuple[Discovered, ...] = ()
+    told_before: int = 0
+    """Links that are not among these because an accepted page of the same host told of them."""
     note: str = ""
     simhash: int | None = None
     canonical: str = ""

@@ -1,4 +1,4 @@
-"""From settings to objects: the only module that picks implementations.
+"""From settings to objects: with `hands.py` the only module that picks implementations.
 
 An `Office` keeps a crawl, `Hands` fetch; a `Crawl` is both in one process. Parts are opened in the order in which
 they depend on each other (lock, frontier, archive recovered to the frontier's marks, fetcher) and closed in
@@ -8,7 +8,6 @@ reverse.
 from __future__ import annotations
 
 import contextlib
-import resource
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -24,12 +23,12 @@ from skitter.desk.desk import Desk
 from skitter.desk.report import Report
 from skitter.desk.upload import Uploader, give_back_lost
 from skitter.fetch.curl import Fetcher, user_agent
-from skitter.fetch.guard import AddressGuard
 from skitter.fetch.resolver import Resolver
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier
 from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.hands import open_hands
 from skitter.log import Log
 from skitter.model import HostPolicy
 from skitter.seeds import hosts_named
@@ -41,11 +40,6 @@ from skitter.settings import Settings
 from skitter.telemetry import Event, Metric, Telemetry
 from skitter.urls.keys import Keys
 from skitter.worker.loop import Loop
-from skitter.worker.pdf import PdfReader
-from skitter.worker.step import Step
-
-# 512 files of RocksDB at most; segments, the log, DNS, standard streams.
-_OTHER_DESCRIPTORS = 640
 
 
 class Office(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,14 +54,6 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
     uploader: Uploader | None = None
     given_back: tuple[int, int] = (0, 0)
     """Segments that were gone before they were stored, and how many fetches went back with them."""
-
-
-class Hands(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one process needs to fetch and read pages."""
-
-    fetcher: Fetcher
-    resolver: Resolver
-    step: Step
 
 
 class Crawl(Office, frozen=True, kw_only=True):
@@ -132,21 +118,6 @@ async def open_office(
             uploader=uploader,
             given_back=given_back,
         )
-
-
-@asynccontextmanager
-async def open_hands(settings: Settings, clock: Clock) -> AsyncIterator[Hands]:
-    async with contextlib.AsyncExitStack() as closing:
-        resolver = Resolver(settings.fetch, clock)
-        closing.push_async_callback(resolver.close)
-        guard = AddressGuard(
-            allow_private=settings.fetch.allow_private, allow_public=bool(settings.identity.contact)
-        )
-        fetcher = Fetcher(settings.fetch, settings.identity, resolver, guard, clock)
-        closing.push_async_callback(fetcher.close)
-        pdfs = PdfReader(settings.fetch)
-        closing.push_async_callback(pdfs.close)
-        yield Hands(fetcher=fetcher, resolver=resolver, step=Step(fetcher, clock, settings, pdfs))
 
 
 @asynccontextmanager
@@ -227,20 +198,3 @@ def _about(settings: Settings) -> dict[str, str]:
     if settings.identity.contact:
         about["operator"] = settings.identity.contact
     return about
-
-
-def raise_descriptor_limit(settings: Settings) -> Settings:
-    """A connection is a descriptor; the usual soft limit of 1,024 would end a broad crawl. Where the hard limit
-    is too low as well, the settings come back with fewer connections: hosts must not be blamed for our lack."""
-    wanted = settings.fetch.connections + _OTHER_DESCRIPTORS
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    limit = hard if hard != resource.RLIM_INFINITY else wanted
-    with contextlib.suppress(OSError, ValueError):
-        if soft < limit:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
-            soft = limit
-    room = max(16, soft - _OTHER_DESCRIPTORS)
-    if soft == resource.RLIM_INFINITY or settings.fetch.connections <= room:
-        return settings
-    fetch = msgspec.structs.replace(settings.fetch, connections=room)
-    return msgspec.structs.replace(settings, fetch=fetch)

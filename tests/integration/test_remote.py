@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,13 @@ import pytest
 
 from skitter.clock import Clock, SystemClock
 from skitter.desk.brain import Delivery, Standing
+from skitter.desk.bundles import Bundle
 from skitter.desk.wire import SETTLE, SettleAsk, Taken
 from skitter.errors import UsageError
 from skitter.folder import CrawlFolder
-from skitter.frontier.base import Settled
+from skitter.frontier.base import Settled, Settlement
 from skitter.log import Log
-from skitter.model import HostLease
+from skitter.model import Fetched, Host, HostLease, Outcome
 from skitter.service.access import Access, Role
 from skitter.settings import FrontierSettings
 from skitter.wiring import Office, open_office, serving_office
@@ -148,7 +149,7 @@ def test_a_batch_that_is_sent_again_is_answered_as_the_first_time(tmp_path: Path
         brain, link = await joined(where), linked(where)
         (lease,) = await brain.lease("", 10, 30.0)
         ask = SettleAsk(
-            worker="w", incarnation="1", sequence=7, deliveries=[dated(lease, office.clock.now())]
+            worker="w", incarnation="1", sequence=7, deliveries=[dated(lease, office.clock.now())], links=[[]]
         )
         answers = [await link.post(SETTLE, msgspec.msgpack.encode(ask)) for _ in range(3)]
         settled = [msgspec.msgpack.decode(answer, type=Taken).settled for answer in answers]
@@ -366,3 +367,51 @@ def test_a_server_that_is_none_is_away(said: bytes) -> None:
                 await linked(f"http://127.0.0.1:{port}").post("/", b"x")
 
     run_to_its_end(main())
+
+
+def test_a_link_that_another_worker_told_is_known_and_counted_as_such(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        first, second = await joined(where), await joined(where)
+        await first.settle([dated(await next_lease(first), office.clock.now())])  # robots.txt
+        watch = Watching(office)
+        await first.settle([dated(await next_lease(first), office.clock.now(), "http://a.test/new")])
+        told = ("http://a.test/new", "http://a.test/newer")
+        await second.settle([dated(await next_lease(second), office.clock.now(), *told)])
+        assert watch.links == [("http://a.test/new",), ("http://a.test/newer",)]
+        assert watch.counts == [(1, 0), (1, 1)]
+
+    run(tmp_path, use)
+
+
+def test_links_that_do_not_match_their_deliveries_are_refused(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        brain, link = await joined(where), linked(where)
+        made = dated(await next_lease(brain), office.clock.now())
+        for links in ([], [[Bundle(b"short", URL, Host("http://a.test"), 1)]]):
+            ask = SettleAsk(worker="w", incarnation="1", sequence=1, deliveries=[made], links=links)
+            with pytest.raises(Refused, match="422"):
+                await link.post(SETTLE, msgspec.msgpack.encode(ask))
+        assert (await office.frontier.stats()).fetches == 0
+
+    run(tmp_path, use)
+
+
+class Watching:
+    """A witness of what reaches the frontier, and of what it says to it."""
+
+    def __init__(self, office: Office) -> None:
+        self.links: list[tuple[str, ...]] = []
+        self.counts: list[tuple[int, int]] = []
+        office.frontier.attend(self)
+
+    def leased(self, worker: str, leases: int, now: float) -> None: ...
+
+    def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement], now: float) -> None:
+        for outcome, settlement in zip(outcomes, settlements, strict=True):
+            assert isinstance(outcome.result, Fetched)
+            self.links.append(tuple(link.url for link in outcome.result.links))
+            self.counts.append((settlement.added, settlement.known))
+
+    def syncing(self) -> None: ...
+
+    def synced(self) -> None: ...

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("frontier", "fetch", "archive"),
     ("desk", "seeds", "collection"),
     ("worker",),
-    ("service",),
+    ("service", "hands"),
     ("wiring",),
     ("console",),
     ("cli",),
@@ -175,3 +177,11 @@ def test_nobody_but_the_clock_asks_the_time() -> None:
 )
 def test_a_look_at_the_clock_would_be_noticed(source: str) -> None:
     assert clock_reads(ast.parse(source))
+
+
+def test_a_worker_process_loads_neither_store_nor_service() -> None:
+    """Several of them start at once beside a crawl that waits for them: half the CPU of it all."""
+    code = "import sys, skitter.console.worker; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    heavy = {"rocksdict", "uvicorn", "starlette", "pyarrow", "numpy", "duckdb", "skitter.service"}
+    assert heavy & set(loaded.split()) == set()

@@ -26,12 +26,13 @@ from skitter.fetch.resolver import Resolver
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Stats
 from skitter.frontier.blocklists import Blocklists
+from skitter.hands import GC_THRESHOLDS, raise_descriptor_limit
 from skitter.model import Discovered, VerdictKind
 from skitter.seeds import hosts_named, require_contact
 from skitter.settings import Settings
 from skitter.settings.load import Loaded, dump_toml
 from skitter.telemetry import Ended, Event, FrontierFigures, Metric, Phase, Snapshot, Telemetry
-from skitter.wiring import Office, probe_objects, raise_descriptor_limit
+from skitter.wiring import Office, probe_objects
 
 EXIT_CODES = {
     Ended.COMPLETE: 0,
@@ -42,9 +43,6 @@ EXIT_CODES = {
 }
 _REFRESH = 0.25
 _SEED_BATCH = 5_000
-# With the default thresholds collections took 4 % of a crawl's CPU and freed next to nothing: a page's values
-# hold no cycles. Fewer, later ones still catch what does.
-GC_THRESHOLDS = (50_000, 20, 50)
 
 
 async def run_crawl(

@@ -13,10 +13,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 from skitter import __version__
-from skitter.console.crawl import GC_THRESHOLDS, admit_seeds, check, with_whole_paths
+from skitter.console.crawl import admit_seeds, check, with_whole_paths
 from skitter.console.display import PlainDisplay
 from skitter.console.uploading import uploading
 from skitter.folder import CrawlFolder
+from skitter.hands import GC_THRESHOLDS
 from skitter.model import Discovered
 from skitter.seeds import require_contact
 from skitter.service.access import Access

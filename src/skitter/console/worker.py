@@ -17,12 +17,11 @@ import sys
 from pathlib import Path
 
 from skitter.clock import Clock, SystemClock
-from skitter.console.crawl import GC_THRESHOLDS
 from skitter.console.leash import hold_on
 from skitter.errors import SkitterError, UsageError
+from skitter.hands import GC_THRESHOLDS, open_hands, raise_descriptor_limit
 from skitter.log import Log
 from skitter.settings import Settings
-from skitter.wiring import open_hands, raise_descriptor_limit
 from skitter.worker.link import Away, Link
 from skitter.worker.loop import Loop
 from skitter.worker.remote import RemoteBrain

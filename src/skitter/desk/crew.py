@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict, deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from skitter.clock import Clock
+from skitter.desk.bundles import Told
 from skitter.desk.desk import Desk
 from skitter.desk.wire import Ask
 from skitter.frontier.base import REMOTE
@@ -35,7 +36,7 @@ class Member(msgspec.Struct):
     in_flight: int = 0
     saved: int = 0
     leases: deque[tuple[Host, Token]] = msgspec.field(default_factory=lambda: deque(maxlen=_MOST_LEASES))
-    replies: dict[str, tuple[int, asyncio.Task[Any]]] = {}
+    replies: dict[str, tuple[int, asyncio.Future[Any]]] = {}
 
 
 class Crew:
@@ -43,21 +44,28 @@ class Crew:
         self.desk = desk
         self._prefix = "" if leashed else REMOTE
         self.server = secrets.token_hex(8)
+        self.told = Told()
         self._clock = clock
         self._members: OrderedDict[str, Member] = OrderedDict()
 
-    async def once(self, kind: str, ask: Ask, act: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The first to ask may have hung up while it was still being done: whoever asks again waits for that."""
+    async def once(self, kind: str, ask: Ask, act: Callable[[], Awaitable[T]]) -> T:
+        """The first to ask may have hung up while it was still being done: whoever asks again waits for that. It
+        is done by the first in person: a task of its own would be two more rounds of the event loop, and under
+        full load each of them is somebody else's pages."""
         replies = self._member(ask).replies
         told = replies.get(kind)
-        if told is None or told[0] != ask.sequence:
-            told = replies[kind] = (ask.sequence, asyncio.create_task(act()))
-        try:
+        if told is not None and told[0] == ask.sequence:
             reply: T = await asyncio.shield(told[1])
-        except Exception:
+            return reply
+        told = replies[kind] = (ask.sequence, asyncio.get_running_loop().create_future())
+        try:
+            reply = await act()
+        except BaseException as error:
             if replies.get(kind) is told:
                 del replies[kind]
+            _fail(told[1], error)
             raise
+        told[1].set_result(reply)
         return reply
 
     def heard(self, ask: Ask, *, in_flight: int | None = None, saved: int = 0) -> None:
@@ -107,3 +115,11 @@ class Crew:
         if len(self._members) > _MOST:
             self._members.popitem(last=False)
         return member
+
+
+def _fail(reply: asyncio.Future[Any], error: BaseException) -> None:
+    if isinstance(error, asyncio.CancelledError):
+        reply.cancel()
+    else:
+        reply.set_exception(error)
+        reply.exception()  # seen: mostly nobody else waits for it

@@ -20,6 +20,7 @@ from skitter.archive.store import Archive
 from skitter.clock import Clock
 from skitter.desk.brain import Delivery, Standing
 from skitter.desk.filing import Filing
+from skitter.desk.precedence import Precedence
 from skitter.desk.report import Report
 from skitter.errors import DiskFull
 from skitter.faultpoints import Point, reach
@@ -58,7 +59,7 @@ class Desk:
         self._spool = spool
         self._filing = Filing(archive)
         # Between a judgement and its commit no other commit may come, whatever the frontier awaits.
-        self._turn = asyncio.Lock()
+        self._turn = Precedence()
         self._fault: BaseException | None = None
         self._next_chores = 0.0
         self._beaten_at = clock.now()
@@ -80,7 +81,7 @@ class Desk:
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
         if self.standing is not Standing.OPEN:
             return []
-        async with self._turn:
+        async with self._turn.short:
             return await self._frontier.lease(worker, capacity, duration)
 
     async def settle(self, deliveries: Sequence[Delivery]) -> None:
@@ -88,7 +89,7 @@ class Desk:
 
     async def settled(self, deliveries: Sequence[Delivery]) -> list[Settlement]:
         self._check()
-        async with self._turn:
+        async with self._turn.long:
             try:
                 outcomes = await self._filed(deliveries)
                 marks = self._archive.marks()
@@ -117,11 +118,11 @@ class Desk:
         ]
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
-        async with self._turn:
+        async with self._turn.short:
             return await self._frontier.renew(leases, duration)
 
     async def release(self, leases: Sequence[tuple[Host, Token]]) -> None:
-        async with self._turn:
+        async with self._turn.short:
             await self._frontier.release(leases)
 
     async def horizon(self) -> Horizon:
@@ -141,7 +142,7 @@ class Desk:
         self._sync_in_background(now)
 
     async def _chores(self, now: float) -> int:
-        async with self._turn:
+        async with self._turn.long:
             moved = await self._frontier.promote(now)
             if self._heard_until is None or now >= self._heard_until:
                 self._heard_until = None

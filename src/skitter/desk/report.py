@@ -76,7 +76,7 @@ class Report:
             telemetry.count(Metric.REQUISITES)
         elif 200 <= fetched.status < 300:
             telemetry.page(outcome.ended_at)
-            telemetry.count(Metric.LINKS, len(fetched.links))
+            telemetry.count(Metric.LINKS, len(fetched.links) + fetched.told_before)
             if fetched.copy is None and fetched.size:
                 telemetry.count(Metric.DUPLICATES)
         if fetched.truncated:

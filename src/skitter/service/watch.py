@@ -121,7 +121,7 @@ class Watch:
             counted.count(Metric.REQUISITES)
             return
         counted.count(Metric.PAGES)
-        counted.count(Metric.LINKS, len(result.links))
+        counted.count(Metric.LINKS, len(result.links) + result.told_before)
         if result.copy is None and result.size:
             counted.count(Metric.DUPLICATES)
 

@@ -6,10 +6,14 @@ part of the documented API. Never settles a batch twice: what was answered is an
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+from msgspec.structs import replace
+
 from skitter import __version__
-from skitter.desk.brain import Standing
+from skitter.desk.brain import Delivery, Standing
+from skitter.desk.bundles import Untied
 from skitter.desk.crew import Crew
 from skitter.desk.wire import (
     JOIN,
@@ -29,11 +33,15 @@ from skitter.desk.wire import (
     Taken,
 )
 from skitter.frontier.base import Settled
-from skitter.model import HostLease
+from skitter.model import Fetched, HostLease
 from skitter.service.access import Role
 from skitter.service.brain import Brain
 from skitter.service.problem import Problem, Trouble
 from skitter.service.routes import MSGPACK, Act, Call, Route
+
+# Pages that are committed together, in some 7 ms; then others have their turn, leases first. With 16 what a
+# commit takes by itself began to show: the look for near pages alone was 5 % of all, with 64 it is 1.
+_AT_ONCE = 32
 
 
 async def join(brain: Brain, call: Call[JoinAsk, None]) -> Joined:
@@ -62,11 +70,17 @@ async def lease(brain: Brain, call: Call[LeaseAsk, None]) -> Given:
 async def settle(brain: Brain, call: Call[SettleAsk, None]) -> Taken:
     ask, crew = call.body, _crew(brain)
     crew.heard(ask, saved=ask.saved)
+    if len(ask.links) != len(ask.deliveries):
+        raise Problem(Trouble.INVALID, f"{len(ask.links)} links of {len(ask.deliveries)} deliveries")
     if ask.server and ask.server != crew.server:
         return Taken(**_signed(brain, crew), settled=[])
 
     async def settled() -> list[Settled]:
-        return [settlement.settled for settlement in await crew.desk.settled(ask.deliveries)]
+        verdicts: list[Settled] = []
+        for start in range(0, len(ask.deliveries), _AT_ONCE):
+            verdicts += await _settled_some(crew, ask, slice(start, start + _AT_ONCE))
+            await asyncio.sleep(0)  # what has come in meanwhile is read now
+        return verdicts
 
     return Taken(**_signed(brain, crew), settled=await crew.once(SETTLE, ask, settled))
 
@@ -81,6 +95,30 @@ async def release(brain: Brain, call: Call[LeasesAsk, None]) -> Released:
     crew = _crew(brain)
     await crew.desk.release(call.body.leases)
     return Released(**_signed(brain, crew))
+
+
+async def _settled_some(crew: Crew, ask: SettleAsk, some: slice) -> list[Settled]:
+    pairs = list(zip(ask.deliveries[some], ask.links[some], strict=True))
+    try:
+        untied = [Untied(delivery.outcome.key, bundles, crew.told) for delivery, bundles in pairs]
+    except ValueError as error:
+        raise Problem(Trouble.INVALID, f"links: {error}") from error
+    deliveries = [_with_links(delivery, one) for (delivery, _), one in zip(pairs, untied, strict=True)]
+    verdicts = [settlement.settled for settlement in await crew.desk.settled(deliveries)]
+    for one, verdict in zip(untied, verdicts, strict=True):
+        if verdict is not Settled.STALE:
+            crew.told.add(one.own)
+    return verdicts
+
+
+def _with_links(delivery: Delivery, untied: Untied) -> Delivery:
+    outcome = delivery.outcome
+    result = outcome.result
+    if not isinstance(result, Fetched) or not (untied.links or untied.known):
+        return delivery
+    told_before = result.told_before + untied.known
+    result = replace(result, links=tuple(untied.links), told_before=told_before)
+    return replace(delivery, outcome=replace(outcome, result=result))
 
 
 def _crew(brain: Brain) -> Crew:

@@ -13,17 +13,13 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from skitter.desk.brain import Delivery
+from skitter.desk.bundles import Told
 from skitter.model import Discovered, Fetched, Outcome, Via
-
-# 16 bytes each, some 20 MB in two sets.
-_MOST = 100_000
 
 
 class Offered:
-    def __init__(self, most: int = _MOST) -> None:
-        self._most = most
-        self._new: set[bytes] = set()
-        self._old: set[bytes] = set()
+    def __init__(self) -> None:
+        self._told = Told()
         self.saved = 0
 
     def sifted(self, delivery: Delivery) -> Delivery:
@@ -32,24 +28,22 @@ class Offered:
         result = outcome.result
         if not isinstance(result, Fetched) or not result.links:
             return delivery
-        links = tuple([link for link in result.links if not self._is_old(outcome, link)])
-        if len(links) == len(result.links):
+        known = self._told.among([link.key for link in result.links])
+        if not known:
             return delivery
-        self.saved += len(result.links) - len(links)
-        return replace(delivery, outcome=replace(outcome, result=replace(result, links=links)))
+        links = tuple([link for link in result.links if link.key not in known or not _is_own(outcome, link)])
+        left_out = len(result.links) - len(links)
+        self.saved += left_out
+        result = replace(result, links=links, told_before=result.told_before + left_out)
+        return replace(delivery, outcome=replace(outcome, result=result))
 
     def accepted(self, outcomes: Sequence[Outcome]) -> None:
         for outcome in outcomes:
             if isinstance(outcome.result, Fetched):
-                self._new.update([link.key for link in outcome.result.links if _is_own(outcome, link)])
-        if len(self._new) > self._most:
-            self._old, self._new = self._new, set()
+                self._told.add([link.key for link in outcome.result.links if _is_own(outcome, link)])
 
     def forget(self) -> None:
-        self._new, self._old = set(), set()
-
-    def _is_old(self, outcome: Outcome, link: Discovered) -> bool:
-        return (link.key in self._new or link.key in self._old) and _is_own(outcome, link)
+        self._told.forget()
 
 
 def _is_own(outcome: Outcome, link: Discovered) -> bool:

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from skitter import __version__
 from skitter.clock import Clock
 from skitter.desk.brain import Delivery, Standing
+from skitter.desk.bundles import Bundle, bundled
 from skitter.desk.wire import (
     JOIN,
     LEASE,
@@ -43,7 +44,7 @@ from skitter.desk.wire import (
 from skitter.errors import UsageError
 from skitter.frontier.base import Settled
 from skitter.log import Log
-from skitter.model import Host, HostLease, Token
+from skitter.model import Fetched, Host, HostLease, Token
 from skitter.settings import Settings
 from skitter.telemetry import Event
 from skitter.worker.link import Away, Link, Refused
@@ -211,6 +212,7 @@ class RemoteBrain:
             incarnation=self._incarnation,
             sequence=sequence,
             deliveries=[self._dated(delivery) for delivery in sifted],
+            links=[_links(delivery) for delivery in sifted],
             server=self._server,
             saved=self.offered.saved,
         )
@@ -262,9 +264,13 @@ class RemoteBrain:
         )
 
     def _dated(self, delivery: Delivery) -> Delivery:
+        """By the server's clock, and without its links, which cross in bundles."""
         outcome, offset = delivery.outcome, self._offset
-        outcome = replace(outcome, sent_at=outcome.sent_at + offset, ended_at=outcome.ended_at + offset)
-        return replace(delivery, outcome=outcome)
+        result = outcome.result
+        if isinstance(result, Fetched) and result.links:
+            result = replace(result, links=())
+        sent_at, ended_at = outcome.sent_at + offset, outcome.ended_at + offset
+        return replace(delivery, outcome=replace(outcome, sent_at=sent_at, ended_at=ended_at, result=result))
 
     def _heard(self, answer: Answer, asked_at: float, heard_at: float) -> None:
         """The offset to the server's clock is an upper bound, and is not touched without need: if it went up and
@@ -332,6 +338,11 @@ class RemoteBrain:
     def _tell(self, event: Event, **fields: object) -> None:
         if self.log is not None:
             self.log.write(event, **fields)
+
+
+def _links(delivery: Delivery) -> list[Bundle]:
+    result = delivery.outcome.result
+    return bundled(result.links) if isinstance(result, Fetched) else []
 
 
 def _weight(delivery: Delivery) -> int:

@@ -184,10 +184,12 @@ class Settling:
         is_first = not row.status
         row.fetched_at = turn.book.by_the_clock(outcome.ended_at)
         links: tuple[Discovered, ...] = ()
+        told_before = 0
         result = outcome.result
         match result:
             case Fetched():
                 links = result.links if row.via is not Via.PROBE else ()
+                told_before = result.told_before if row.via is not Via.PROBE else 0
                 self._fetched(turn, host, row, result, outcome)
             case Redirected():
                 links = (result.target,)
@@ -213,7 +215,9 @@ class Settling:
             turn.put_url(outcome.key, row)
             turn.count(_STATES[row.state], 1)
         added, known, refused = self._admit(turn, outcome.key[:8], links)
-        if is_first and self._traps.wants_growth(host) and isinstance(result, Fetched) and links:
+        known += told_before
+        has_links = bool(links or told_before) and isinstance(result, Fetched)
+        if is_first and has_links and self._traps.wants_growth(host):
             self._traps.learn_growth(turn, host, row, links, added + refused, known)
         if known and is_first and isinstance(result, Redirected) and self._traps.enabled:
             self._traps.learn_redirect(turn, host, outcome.key, row)

@@ -1,0 +1,64 @@
+"""Whose turn it is at the desk: one at a time, and who is short before who is long.
+
+A part of the desk. A worker that asks for hosts waits for what is being committed, not for all that waits to be:
+under full load that is the difference between 5 ms and the sum of everybody's pages. What is long waits for eight
+of the others at most, so it is never starved. Reads no clock, and is fair within each kind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+_MOST_IN_A_ROW = 8
+
+
+class Precedence:
+    """Held by one, or by nobody and then nobody waits. Who ends passes it on, so that nobody comes between."""
+
+    def __init__(self) -> None:
+        self._is_held = False
+        self._short: deque[asyncio.Future[None]] = deque()
+        self._long: deque[asyncio.Future[None]] = deque()
+        self._in_a_row = 0
+        self.short = _Place(self, self._short)
+        self.long = _Place(self, self._long)
+
+    async def take(self, queue: deque[asyncio.Future[None]]) -> None:
+        if not self._is_held:
+            self._is_held = True
+            return
+        turn = asyncio.get_running_loop().create_future()
+        queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self.pass_on()  # it was ours already
+            raise
+
+    def pass_on(self) -> None:
+        while (turn := self._next()) is not None:
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._is_held = False
+
+    def _next(self) -> asyncio.Future[None] | None:
+        if self._short and (self._in_a_row < _MOST_IN_A_ROW or not self._long):
+            self._in_a_row += 1
+            return self._short.popleft()
+        self._in_a_row = 0
+        return self._long.popleft() if self._long else None
+
+
+class _Place:
+    def __init__(self, precedence: Precedence, queue: deque[asyncio.Future[None]]) -> None:
+        self._precedence = precedence
+        self._queue = queue
+
+    async def __aenter__(self) -> None:
+        await self._precedence.take(self._queue)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._precedence.pass_on()

@@ -1,0 +1,127 @@
+"""A worker's connection: against a server that is not ours, or not quite HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from skitter.errors import UsageError
+from skitter.worker.link import Away, Link, Refused
+
+GOOD = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+
+def against(answers: list[bytes], use: Callable[[Link], Awaitable[None]]) -> list[bytes]:
+    """Each answer is for one request; after an empty one the server hangs up. What was asked, after the port of
+    who asked it."""
+    asked = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                body = await reader.readexactly(int(head.lower().partition(b"content-length:")[2].split()[0]))
+                asked.append(b"%d " % writer.get_extra_info("peername")[1] + head + body)
+                answer = answers.pop(0) if answers else b""
+                writer.write(answer)
+                if not answer or b"close" in answer:
+                    return
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+        finally:
+            writer.close()
+
+    async def main() -> None:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            link = Link(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", "t0ken")
+            try:
+                await use(link)
+            finally:
+                await link.close()
+
+    asyncio.run(main())
+    return asked
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        GOOD,
+        b"HTTP/1.1 100 Continue\r\n\r\n" + GOOD,
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nok",
+        b"HTTP/1.0 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok",
+    ],
+)
+def test_an_answer_is_read_however_it_is_framed_and_the_next_call_goes_on(answer: bytes) -> None:
+    async def use(link: Link) -> None:
+        assert await link.post("/a", b"one") == b"ok"
+        assert await link.post("/b", b"two") == b"ok"
+
+    first, second = against([answer, GOOD], use)
+    assert b" POST /a HTTP/1.1\r\n" in first
+    assert b"\r\nAuthorization: Bearer t0ken\r\n" in first
+    assert first.endswith(b"\r\n\r\none")
+    assert second.endswith(b"\r\n\r\ntwo")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\nconnection: close\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nok",
+        b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\nclose",
+        b"\x00" * 1000,
+    ],
+)
+def test_who_does_not_answer_in_http_is_away_and_may_be_back(answer: bytes) -> None:
+    async def use(link: Link) -> None:
+        with pytest.raises(Away):
+            await link.post("/a", b"")
+        assert await link.post("/b", b"") == b"ok"
+
+    against([answer, GOOD], use)
+
+
+def test_an_answer_nobody_asked_for_is_not_taken_for_the_next_one() -> None:
+    async def use(link: Link) -> None:
+        assert await link.post("/a", b"") == b"ok"
+        assert await link.post("/b", b"") == b"ok"
+
+    first, second = against([GOOD + GOOD.replace(b"ok", b"no"), GOOD], use)
+    assert first.split()[0] != second.split()[0], "what else that server says is not read"
+
+
+def test_a_refusal_is_told_in_the_servers_words() -> None:
+    async def use(link: Link) -> None:
+        with pytest.raises(Refused, match="413: too much") as refused:
+            await link.post("/a", b"")
+        assert refused.value.status == 413
+
+    against([b"HTTP/1.1 413 No\r\ncontent-length: 8\r\n\r\ntoo much"], use)
+
+
+def test_who_never_answers_is_away_when_patience_ends() -> None:
+    async def main() -> None:
+        held = []
+
+        def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            held.append(writer)
+
+        async with await asyncio.start_server(hold, "127.0.0.1", 0) as server:
+            link = Link(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", patience=0.05)
+            with pytest.raises(Away):
+                await link.post("/a", b"")
+            for writer in held:
+                writer.close()
+
+    asyncio.run(main())
+
+
+def test_a_token_cannot_add_headers() -> None:
+    with pytest.raises(UsageError):
+        Link("http://127.0.0.1:1", "token\r\nX-More: 1")
