@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from skitter.frontier.base import Settled, Settlement
+from skitter.frontier.rocks import growth
 from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.aliases import name_canonical
@@ -209,9 +210,15 @@ class Settling:
         else:
             turn.put_url(outcome.key, row)
             turn.count(UrlState(row.state), 1)
-        added, known, refused = self._admit(turn, outcome.key[:8], links)
-        if is_first and self._traps.wants_growth(host) and isinstance(result, Fetched) and links:
-            self._traps.learn_growth(turn, host, row, links, added + refused, known)
+        fresh: list[Discovered] = []
+        added, known, refused = self._admit(turn, outcome.key[:8], links, fresh)
+        if (
+            is_first
+            and isinstance(result, Fetched)
+            and self._traps.enabled
+            and growth.is_looked_at(host, row)
+        ):
+            growth.learn(turn, host, outcome.key, row, links, fresh)
         if known and is_first and isinstance(result, Redirected) and self._traps.enabled:
             self._traps.learn_redirect(turn, host, outcome.key, row)
         near = row.distance if row.near_of and isinstance(result, Fetched) else None
@@ -242,7 +249,10 @@ class Settling:
         )
         return msgspec.structs.replace(outcome, result=failed)
 
-    def _admit(self, turn: Turn, ident: bytes, links: tuple[Discovered, ...]) -> tuple[int, int, int]:
+    def _admit(
+        self, turn: Turn, ident: bytes, links: tuple[Discovered, ...], fresh: list[Discovered]
+    ) -> tuple[int, int, int]:
+        """How many were added, known and refused; what was not known goes to `fresh`."""
         added = known = refused = 0
         recent, certain = turn.book.recent, turn.book.certain
         for link in links:
@@ -255,7 +265,9 @@ class Settling:
             kind = self._admission.admit(turn, link).kind
             if kind is VerdictKind.KNOWN:
                 known += 1
-            elif kind is VerdictKind.ADDED:
+                continue
+            fresh.append(link)
+            if kind is VerdictKind.ADDED:
                 added += 1
             else:
                 refused += 1
