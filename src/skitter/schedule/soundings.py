@@ -16,7 +16,7 @@ from skitter.schedule.traps import MARK, PATIENCE, Evidence
 # shown its end many times over, by leaves or by links to what was known, one in so many of the host.
 ONE_IN = 4
 SELDOM = 64
-_SURE_OF, _OFTEN = 24, 0.25
+_SURE_OF, _OFTEN = 12, 0.25
 # Pages that are looked at before a section is sounded, and before it can be called endless.
 _SUSPECT, _LOOKED_AT = 6, 40
 _NEARLY_ALL = 0.95
@@ -31,29 +31,35 @@ LINES = 4
 _FATHOMS, _FATHOMS_TO_THE_LIMIT = 10, 5
 
 
-def account_growth(seen: Evidence, brought: int, met: int, *, from_elsewhere: bool = False) -> None:
+def account_growth(seen: Evidence, brought: int, met: int | None, *, from_elsewhere: bool = False) -> None:
     """A page of a section brought new URLs of the same section, and met others again that were known. Links that
-    lead out of it tell nothing of its end: a search that never ends finds pages that are known."""
+    lead out of it tell nothing of its end: a search that never ends finds pages that are known. Where nobody
+    counted what was met, None, what was brought is not weighed against it either."""
     seen.fetched += 1
     seen.grown += brought >= _BROOD
-    seen.brought += brought
-    seen.again += met
+    if met is not None:
+        seen.brought += brought
+        seen.again += met
     seen.entered += from_elsewhere
     seen.late += bool(seen.trap) and not brought
+
+
+def leads_on(seen: Evidence) -> bool:
+    return seen.grown >= _NEARLY_ALL * seen.fetched
 
 
 def met_again(seen: Evidence, known: Sequence[bytes]) -> int:
     """How many of these known pages say that the section has an end: those that the last pages did not link too.
     Doors and navigation, which every page has, say nothing. `known` are marks; the section remembers them."""
-    before = {seen.usual[at : at + MARK] for at in range(0, len(seen.usual), MARK)}
-    seen.usual = b"".join(dict.fromkeys((*known, *sorted(before))))[: MARK * _USUAL_KEPT]
-    return sum(mark not in before for mark in known)
+    before = seen.usual
+    seen.usual = (b"".join(known) + before)[: MARK * _USUAL_KEPT]
+    return sum([mark not in before for mark in known])
 
 
 def is_growing(seen: Evidence) -> bool:
     """Whether nearly every page leads to new ones, and hardly a link to what was known already. Where pages link
     each other, such links soon are the most."""
-    return seen.grown >= _NEARLY_ALL * seen.fetched and seen.again <= _HARDLY_EVER * seen.brought
+    return leads_on(seen) and seen.again <= _HARDLY_EVER * seen.brought
 
 
 def has_an_end(seen: Evidence) -> bool:

@@ -25,6 +25,7 @@ from skitter.schedule.soundings import (
     has_an_end,
     is_endless,
     is_growing,
+    leads_on,
     lower,
     met_again,
     wants_line,
@@ -82,7 +83,7 @@ def learn(
     is_line = key in seen.lines
     if row.status < 300 or is_line:
         elsewhere = not is_line and is_growing(seen) and _is_from_elsewhere(turn, row, name)
-        met = met_again(seen, _known(links, fresh, name, row))
+        met = met_again(seen, _known(links, new, name, row)) if leads_on(seen) else None
         account_growth(seen, len(new), met, from_elsewhere=elsewhere)
         _sound(turn, host, key, seen, new)
         write(turn, subject, seen)
@@ -93,14 +94,13 @@ def _inside(links: Sequence[Discovered], name: str) -> list[Discovered]:
     return [link for link in links if not link.requisite and link.url.startswith(name)]
 
 
-def _known(links: Sequence[Discovered], fresh: Sequence[Discovered], name: str, row: UrlRow) -> list[bytes]:
+def _known(links: Sequence[Discovered], new: Sequence[Discovered], name: str, row: UrlRow) -> list[bytes]:
     """Marks of the pages of the section that it links and that were known, but not because it was found through
     them: its parent, and the folders it lies in."""
-    new = {link.key for link in fresh}
+    others = {row.parent, *[link.key for link in new]}
+    inside = _inside(links, name)
     return [
-        link.key[-MARK:]
-        for link in _inside(links, name)
-        if link.key not in new and link.key != row.parent and not row.url.startswith(link.url)
+        link.key[-MARK:] for link in inside if link.key not in others and not row.url.startswith(link.url)
     ]
 
 
@@ -114,12 +114,12 @@ def _sound(turn: Turn, host: HostRow, key: bytes, seen: Evidence, new: list[Disc
     if key in seen.lines:
         below = _next(turn, new)
         lower(seen, key, len(new), below)
-    elif new and wants_line(seen):
-        if (below := _next(turn, new)) is not None:
-            seen.lines[below] = 0
+        host.sounding = _LOST if seen.lines else 0
+    elif new and wants_line(seen) and (below := _next(turn, new)) is not None:
+        seen.lines[below] = 0
+        host.sounding = _LOST
     else:
         return
-    host.sounding = _LOST if seen.lines or wants_line(seen) else 0
     if below is not None and below in seen.lines and (row := turn.url(below)) is not None:
         turn.reprioritise(below, row, SEED_PRIORITY)
 
