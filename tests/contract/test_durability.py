@@ -167,6 +167,22 @@ def test_a_host_leased_by_a_worker_elsewhere_rests_for_a_whole_lease_after_a_res
     assert starts[0] < duration <= starts[1]
 
 
+@pytest.mark.parametrize("renewed", [False, True])
+def test_a_lease_that_was_asked_for_longer_is_waited_for_longer(driver: Driver, renewed: bool) -> None:
+    driver.admit(seed("http://a.test/"))
+    longer = 10 * driver.settings.frontier.lease_duration
+    if renewed:
+        driver.renew(driver.lease_one(worker=f"{REMOTE}w"), longer)
+    else:
+        driver.lease_one(worker=f"{REMOTE}w", duration=longer)
+    driver.reopen()
+    opened = driver.clock.now()
+    driver.clock.advance(longer - 1)
+    assert not driver.lease()
+    driver.clock.advance(2 + driver.settings.politeness.delay)
+    assert driver.lease_one().not_before >= opened + longer
+
+
 def test_after_a_power_loss_nobody_is_asked_before_unknown_leases_of_workers_elsewhere_have_ended(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,3 +208,22 @@ def test_after_a_power_loss_nobody_is_asked_before_unknown_leases_of_workers_els
     assert not leases_after("third", here, duration - 1)
     assert leases_after("third", here, duration)
     assert leases_after("third", here)
+
+
+def test_after_a_power_loss_the_longest_lease_that_anybody_elsewhere_had_is_waited_for(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot = tmp_path / "boot_id"
+    monkeypatch.setattr(elsewhere, "BOOT_ID", boot)
+    longer = 10 * driver.settings.frontier.lease_duration
+    boot.write_text("first")
+    driver.reopen()
+    driver.admit(seed("http://a.test/"), seed("http://b.test/"))
+    driver.release(driver.lease_one(worker=f"{REMOTE}w", capacity=1, duration=longer))
+    driver.release(driver.lease_one(worker=f"{REMOTE}w", capacity=1))
+    boot.write_text("second")
+    driver.reopen()
+    driver.clock.advance(longer - 1)
+    assert not driver.lease()
+    driver.clock.advance(1)
+    assert driver.lease()

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from skitter.service.access import Access, Role
-from skitter.settings import RetrySettings, Settings
+from skitter.settings import CrawlSettings, RetrySettings, Settings
 from tests.service.work_kit import SITE, START, Work, working
 from tests.service_kit import running_service
 
@@ -45,6 +45,18 @@ def test_no_more_tasks_than_asked_for(work: Work) -> None:
     work.seed(*(f"http://127.0.0.1:{port}/" for port in range(1000, 1010)))
     assert len(work.lease(batch_size=4, tasks_per_host=3)) <= 4
     assert len(work.lease(batch_size=2)) == 2
+
+
+def test_a_host_rests_when_the_server_starts_anew_while_a_worker_may_be_asking_it(tmp_path: Path) -> None:
+    settings = Settings(crawl=CrawlSettings(scope="any"))
+    with working(tmp_path / "crawl", settings) as work:
+        work.seed(f"{SITE}/a")
+        (before,) = work.lease(lease_duration_sec=300.0)
+    with working(tmp_path / "crawl", settings) as work:
+        work.clock.advance(299)
+        assert work.lease() == []
+        work.clock.advance(3)
+        assert [task["url"] for task in work.lease()] == [before["url"]]
 
 
 def test_a_lease_says_when_nothing_is_left_to_do(work: Work) -> None:

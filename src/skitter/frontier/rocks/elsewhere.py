@@ -18,33 +18,43 @@ _BOOT, _REMOTE = b"boot", b"remote"
 
 class Elsewhere:
     """`_until`: before then no lease is given. That this machine is known is stored only after it: a process that
-    dies meanwhile has not waited for anybody."""
+    dies meanwhile has not waited for anybody. `_longest`: the longest lease that anybody elsewhere ever had;
+    they may ask for what they like. 0 while there was nobody."""
 
-    def __init__(self, longest_lease: float) -> None:
-        self._longest = longest_lease
+    def __init__(self, usual_lease: float) -> None:
+        self._usual = usual_lease
         self._until = float("-inf")
         self._boot = self._known = b""
-        self._has_any = False
+        self._longest = 0.0
 
     def opened(self, turn: Turn) -> None:
         store = turn.book.store
         self._boot = _boot_id()
         self._known = store.get("meta", _BOOT) or b""
-        self._has_any = store.get("meta", _REMOTE) is not None
-        if self._has_any and self._known != self._boot:
+        self._longest = self._stored(store.get("meta", _REMOTE))
+        if self._longest and self._known != self._boot:
             self._until = turn.now + self._longest
 
-    def has_ended(self, turn: Turn, worker: str) -> bool:
-        """Whether a lease may be given to this worker; what of it must be known later is written down."""
+    def has_ended(self, turn: Turn) -> bool:
+        """Whether leases may be given; that this machine is known from now on is written down."""
         if turn.now < self._until:
             return False
         if self._known != self._boot:
             self._known = self._boot
             turn.put("meta", _BOOT, self._boot)
-        if not self._has_any and worker.startswith(REMOTE):
-            self._has_any = True
-            turn.put("meta", _REMOTE, b"\1")
         return True
+
+    def remember(self, turn: Turn, worker: str, duration: float) -> None:
+        """This worker may hold a host for so long. Written in the turn that lets it."""
+        if duration > self._longest and worker.startswith(REMOTE):
+            self._longest = max(duration, self._usual)
+            turn.put("meta", _REMOTE, repr(self._longest).encode())
+
+    def _stored(self, row: bytes | None) -> float:
+        if row is None:
+            return 0.0
+        # what was written before leases had lengths of their own
+        return self._usual if row == b"\1" else float(row)
 
 
 def _boot_id() -> bytes:

@@ -60,8 +60,9 @@ class Leasing:
         self, turn: Turn, worker: str, capacity: int, duration: float, most_tasks: int | None = None
     ) -> list[HostLease]:
         granted: list[HostLease] = []
-        if not self._elsewhere.has_ended(turn, worker):
+        if not self._elsewhere.has_ended(turn):
             return granted
+        self._elsewhere.remember(turn, worker, duration)
         waiting = {tier: _ready_hosts(turn.book, tier, turn.now) for tier in range(TIERS)}
         room = turn.room(self._settings.crawl.max_pages)
         self._addresses.sent_away = 0
@@ -97,7 +98,13 @@ class Leasing:
         parallel = host.policy.parallel if host.policy and host.policy.parallel else 1
         turn.tally.token += 1
         lease = LeaseRow(
-            turn.tally.token, worker, turn.now + duration, [0] * TIERS, delay=delay, parallel=parallel
+            turn.tally.token,
+            worker,
+            turn.now + duration,
+            [0] * TIERS,
+            delay=delay,
+            parallel=parallel,
+            duration=duration,
         )
         rest, fit = delay, _fit(delay, parallel, duration, self._settings.frontier.tasks_per_lease)
         if capped:
@@ -238,7 +245,8 @@ class Leasing:
 
     def renew(self, turn: Turn, ident: bytes, lease: LeaseRow, duration: float) -> float:
         turn.delete("timers", micros(lease.deadline) + ident)
-        lease.deadline = turn.now + duration
+        lease.deadline, lease.duration = turn.now + duration, duration
+        self._elsewhere.remember(turn, lease.worker, duration)
         turn.set_timer(ident, lease)
         return turn.book.by_the_clock(lease.deadline)
 
@@ -268,7 +276,9 @@ class Leasing:
     def _end_of(self, turn: Turn, lease: LeaseRow) -> float:
         """The process that gave the lease is dead. A worker of another may go on until its deadline, of which
         only this is certain: stored times are by a clock that may have been set since."""
-        return turn.now + (self._settings.frontier.lease_duration if lease.worker.startswith(REMOTE) else 0.0)
+        if not lease.worker.startswith(REMOTE):
+            return turn.now
+        return turn.now + max(lease.duration, self._settings.frontier.lease_duration)
 
 
 def _fit(delay: float, parallel: int, duration: float, usual: int) -> int:

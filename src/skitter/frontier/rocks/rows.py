@@ -51,6 +51,7 @@ class LeaseRow(msgspec.Struct, array_like=True):
     robots: int = 0
     delay: float = 0.0
     parallel: int = 1
+    duration: float = 0.0
 
     def outstanding(self) -> int:
         return sum(self.pages) + self.errands + self.robots

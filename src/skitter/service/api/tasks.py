@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from skitter.fetch.curl import user_agent
+from skitter.frontier.base import REMOTE
 from skitter.model import Host, HostLease, Task, TaskKind, Token
 from skitter.service.access import Role
 from skitter.service.brain import Brain
@@ -100,7 +101,10 @@ async def lease(brain: Brain, call: Call[LeaseAsked, None]) -> LeaseGiven:
     leases: list[HostLease] = []
     if brain.is_open:
         leases = await brain.frontier.lease(
-            asked.worker_id, asked.batch_size // of_host, asked.lease_duration_sec, most_tasks=of_host
+            REMOTE + asked.worker_id,
+            asked.batch_size // of_host,
+            asked.lease_duration_sec,
+            most_tasks=of_host,
         )
     now = brain.clock.now()
     horizon = await brain.frontier.horizon()
