@@ -143,13 +143,14 @@ def _told(write: Callable[[Sequence[Given]], None], given: Sequence[Given]) -> i
 _AT = RecordAt("skitter-20260101000000-00001.warc.gz", 9_000, 9_000)
 
 
-def _row(one: Given) -> bytes:
+def _row(one: Given) -> tuple[bytes, bytes]:
     pieces = row_pieces(
         one.exchange,
         one.said,
         uri=one.exchange.url,
         surt="test,docs)/",
         digest="",
+        mime="text/html",
         with_links=True,
         with_text=True,
     )

@@ -164,7 +164,8 @@ def _variant(width: int, limit: int) -> Callable[[str], int | None]:
         words = ours._mixed(ours._words(text))
         if len(words) < max(FEWEST_WORDS, width):
             return None
-        return ours._majority(ours._mixed(_limited(_shingles(words, width), limit)))
+        distinct, counts = ours._counted(_shingles(words, width), np.array(limit))
+        return ours._majority(ours._mixed(distinct), counts)
 
     return fingerprint
 
@@ -175,14 +176,6 @@ def _shingles(words: Words, width: int) -> Words:
     for place in range(width):
         joined = joined * np.uint64(ours._FIRST) + words[place : place + count]
     return joined
-
-
-def _limited(shingles: Words, limit: int) -> Words:
-    ordered = np.sort(shingles)
-    if limit >= len(ordered):
-        return ordered
-    later = ordered[limit:]
-    return np.concatenate((ordered[:limit], later[later != ordered[:-limit]]))
 
 
 if __name__ == "__main__":

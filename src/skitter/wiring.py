@@ -97,9 +97,10 @@ async def open_frontier(
 
 @asynccontextmanager
 async def open_office(
-    folder: CrawlFolder, settings: Settings, telemetry: Telemetry | None = None
+    folder: CrawlFolder, settings: Settings, telemetry: Telemetry | None = None, *, apart: bool = False
 ) -> AsyncIterator[Office]:
-    """The folder's lock must be held. What an interrupted run left over is cut off the archive here."""
+    """The folder's lock must be held. What an interrupted run left over is cut off the archive here. `apart` is
+    for an office that serves workers elsewhere: its tables are written by a child process."""
     clock = SystemClock()
     async with contextlib.AsyncExitStack() as closing:
         log = Log(folder.log, clock, echo=settings.log.json)
@@ -114,7 +115,7 @@ async def open_office(
         objects = Objects(settings.archive.url) if settings.archive.url else None
         given_back = await give_back_lost(folder.archive, objects, frontier) if objects else (0, 0)
         archive = Archive.open(
-            folder.archive, settings.archive, clock, await frontier.marks(), _about(settings)
+            folder.archive, settings.archive, clock, await frontier.marks(), _about(settings), apart=apart
         )
         closing.push_async_callback(close_archive, archive, frontier)
         uploader = Uploader(objects, archive, frontier, settings.archive) if objects else None

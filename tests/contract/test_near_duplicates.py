@@ -210,6 +210,15 @@ def test_of_many_originals_that_share_a_half_the_same_text_is_always_found(drive
     assert driver.stats().near_duplicates == 3
 
 
+@pytest.mark.parametrize("shared", [range(20), range(32, 52)])
+def test_an_original_is_still_found_after_others_with_the_same_half(driver: Driver, shared: range) -> None:
+    visit(driver, A, text())
+    visit(driver, B, text(*shared))
+    visit(driver, C, text(*shared[:3]))
+    assert resemblance(driver, B) == NOTHING
+    assert resemblance(driver, C) == (A, 3)
+
+
 def test_the_filter_that_a_clean_end_left_is_believed_and_one_that_is_older_is_not(start: Start) -> None:
     driver = start()
     visit(driver, A, text())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -9,17 +10,19 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from pyarrow.parquet import ParquetFile
 
 from skitter.archive import segments as segments_module
 from skitter.archive.parts import TABLES, parts_of, recover_parts
-from skitter.archive.rows import Said, rows_in, whole_frames
+from skitter.archive.rows import Pieces, Said, framed_row, row_pieces, rows_in, tables_told, whole_frames
 from skitter.archive.store import Archive
+from skitter.archive.tables import write_parts
 from skitter.clock import SystemClock
 from skitter.errors import SettingsError
-from skitter.model import Copy, Link, SegmentMark
+from skitter.model import Copy, Link, RecordAt, SegmentMark
 from skitter.settings import ArchiveSettings
 from skitter.testing.clock import FakeClock
 from tests.exchanges import BODY, SENT_AT, exchange, finished_records, stored_in
@@ -252,6 +255,29 @@ def test_recovery_keeps_what_all_tables_hold_and_no_part_beyond_the_mark(tmp_pat
     only.path.unlink()
     assert recover_parts(tmp_path, ("pages", "text"), "a", 12) == 0
     assert parts_of(tmp_path, "text", "a") == []
+
+
+def test_rows_that_an_earlier_version_left_are_told_as_well(tmp_path: Path) -> None:
+    """They have no digest of the text, and their text is a string."""
+    row = msgspec.msgpack.decode(
+        b"".join(framed_row(_pieces(Said(text="caf\xe9", links=SAID.links)), RecordAt("s", 1, 2), ""))[5:]
+    )
+    earlier = [value.decode() if isinstance(value, bytes) else value for value in row[:-1]]
+    packed = msgspec.msgpack.encode(earlier)
+    journal = b"\xc1" + len(packed).to_bytes(4, "little") + packed
+    assert tables_told(journal) == set(TABLES)
+    assert write_parts(tmp_path, TABLES, "s.warc.gz", "s", journal, 0, len(journal)) == 1
+    (page,) = read(tmp_path, "pages").to_pylist()
+    (text,) = read(tmp_path, "text").to_pylist()
+    assert text["text"] == "caf\xe9"
+    assert page["text_digest"] == "sha256:" + hashlib.sha256("caf\xe9".encode()).hexdigest()
+    assert len(read(tmp_path, "links").to_pylist()[0]["links"]) == 3
+
+
+def _pieces(said: Said) -> Pieces:
+    return row_pieces(
+        exchange(URL), said, uri=URL, surt="k", digest="", mime="", with_links=True, with_text=True
+    )
 
 
 def test_a_cut_journal_is_read_up_to_its_last_whole_row(tmp_path: Path) -> None:

@@ -37,10 +37,11 @@ def framed(url: str, said: Said, status: int) -> bytes:
         uri=url,
         surt="test,a)/",
         digest="",
+        mime="text/html",
         with_links=True,
         with_text=True,
     )
-    return framed_row(pieces, RecordAt("s", 1, 2), "")
+    return b"".join(framed_row(pieces, RecordAt("s", 1, 2), ""))
 
 
 def clean(text: str) -> str:

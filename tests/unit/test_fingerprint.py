@@ -20,8 +20,11 @@ who had been waiting since the small hours with his collar turned up against the
 
 def plainly(text: str) -> int | None:
     """The definition, word by word."""
-    kept = bytes(code if code >= 0x80 or chr(code).isalpha() else 32 for code in range(256))
-    words = text.encode("utf-8", "replace").translate(kept).lower().split()
+    kept = bytes(code if code >= 0x80 or chr(code).isalpha() else 0 for code in range(256))
+    raw = text.encode("utf-8", "replace")[:MOST_BYTES].translate(kept).lower()
+    words = raw.replace(b"\0", b" ").split(b" ")
+    words += [raw[place : place + 6] for place, code in enumerate(raw) if 0xE3 <= code <= 0xED]
+    words = [word for word in words if word]
     if len(words) < FEWEST_WORDS:
         return None
     hashes = [_mix(_polynomial(word)) for word, n in Counter(words).items() for _ in range(min(n, 16))]
@@ -51,15 +54,22 @@ def test_it_is_what_its_definition_says(text: str) -> None:
     assert simhash(text) == plainly(text)
 
 
+@given(st.text("ab 1é\x85—港はまだ静か한국😀", min_size=10, max_size=300))
+def test_it_is_what_its_definition_says_of_scripts_without_spaces(text: str) -> None:
+    assert simhash(text) == plainly(text)
+
+
 @given(st.lists(st.text("abcé", min_size=1, max_size=2), min_size=FEWEST_WORDS, max_size=100))
 def test_ties_and_repetitions_are_as_its_definition_says(words: list[str]) -> None:
     text = " ".join(words)
     assert simhash(text) == plainly(text)
 
 
-def test_it_is_what_its_definition_says_beyond_what_a_byte_counts() -> None:
-    rng = random.Random(1)
-    text = " ".join("".join(rng.choices("abcdef", k=4)) for _ in range(3_000))
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_it_is_what_its_definition_says_of_as_many_words_as_there_can_be(length: int) -> None:
+    rng = random.Random(length)
+    words = ("".join(rng.choices("abcdef静", k=length)) for _ in range(MOST_BYTES))
+    text = " ".join(words)
     assert simhash(text) == plainly(text)
 
 

@@ -45,12 +45,12 @@ IMPURE = frozenset(
 )
 
 CLOCK_READS = frozenset(
-    """time.time time.time_ns time.monotonic time.monotonic_ns time.perf_counter time.perf_counter_ns
+    """time.time time.time_ns time.clock_gettime time.monotonic time.monotonic_ns time.perf_counter time.perf_counter_ns
     datetime.now datetime.utcnow datetime.today date.today loop.time _loop.time""".split()
 )
 NOW_UNLESS_GIVEN = {"time.localtime": 1, "time.gmtime": 1, "time.ctime": 1, "time.strftime": 2}
 # The clock itself; and the fetcher, which times out by the event loop's own time, as libcurl does.
-MAY_READ_CLOCKS = {"clock.py": {"time.time", "time.monotonic"}, "fetch/transfer.py": {"_loop.time"}}
+MAY_READ_CLOCKS = {"clock.py": {"time.time", "time.clock_gettime"}, "fetch/transfer.py": {"_loop.time"}}
 
 
 class Module(NamedTuple):

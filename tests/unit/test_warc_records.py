@@ -9,7 +9,7 @@ import pytest
 
 from skitter.archive import warc
 from skitter.archive.heads import request_head, response_head
-from skitter.archive.surt import surt
+from skitter.archive.surt import _surt, surt
 from skitter.model import Copy, Exchange
 from tests.corpora import corpus
 from tests.exchanges import BODY, HEAD, Read, block_of, exchange, read_with_fastwarc, read_with_warcio, sha256
@@ -23,7 +23,8 @@ def response(given: Exchange, media_type: str = "text/html") -> bytes:
     payload = warc.digest_field(sha256(given.body))
     fields = warc.response_fields(given, common, payload, warc.media_type_of(media_type), ID)
     head = response_head(given.head, given.status, len(given.body))
-    return warc.response_record(head, given.body, ID, DATE, fields, 1)
+    block = warc.digest_field(warc.block_digest(head, given.body))
+    return warc.response_record(head, given.body, block, ID, DATE, fields, 1)
 
 
 def read_by_both(member: bytes) -> Read:
@@ -225,3 +226,45 @@ def test_keys(url: str, key: str) -> None:
 def test_a_key_of_nested_escapes_is_not_quadratic() -> None:
     nested = "http://a/%2" + "%3" * 200_000 + "%35"
     assert surt(nested) == "a)/%25"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://www.a.test:8080/B/c.Html",
+        "http://a.test/",
+        "http://a.test/b/",
+        "http://a.test/b//c",
+        "http://a.test/./b",
+        "http://a.test/\u212a",
+        "http://a.test/%41",
+        "http://u:p@a.test/b",
+        "http://[::1]:8080/b",
+        "https://a.test:443/b",
+        "HTTP://A.test/b",
+        "http:///b/c",
+        "ftp://a.test/b",
+        "http://a.test/(S(abcdefghij0123456789abcd))/x.aspx",
+        "http://a.test/b?c",
+        "http://a.test/b#c",
+    ],
+)
+def test_the_short_way_to_a_key_leads_where_the_long_one_does(url: str) -> None:
+    assert surt(url) == _surt(url)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Content-Length: 7\r\ncontent-length : 7",
+        b"Content-Length: 7\r\ncontent-length: 9",
+        b"X-Content-Length: 9",
+        b"Content-Length: 7\r\nTransfer-Encoding: chunked",
+        b"A: b\r\nCONTENT-LENGTH: 7",
+    ],
+)
+def test_a_stored_head_states_the_right_length_once_and_no_transfer_coding(lines: bytes) -> None:
+    stored = response_head(b"HTTP/1.1 200 OK\r\n%b\r\n\r\n" % lines, 200, 7).lower()
+    fields = [line.partition(b":") for line in stored.split(b"\r\n")]
+    assert [value.strip() for name, _, value in fields if name.strip() == b"content-length"] == [b"7"]
+    assert b"transfer-encoding" not in [name for name, _, _ in fields]

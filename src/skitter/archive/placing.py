@@ -6,8 +6,6 @@ process does it for all workers: 6 us a page of 29 KB, 37 when it is a revisit. 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 
 from skitter.archive import warc
@@ -25,11 +23,8 @@ class Archived(msgspec.Struct, frozen=True):
     is_revisit: bool = False
 
 
-class Placed(NamedTuple):
-    members: bytes
-    line: bytes
-    row: bytes
-    archived: Archived
+Placed = tuple[tuple[bytes, ...], bytes, tuple[bytes, ...], Archived]
+"""Records, index line, row, and what to tell of them. In pieces, which the write joins."""
 
 
 def placed(parcel: Parcel, original: Copy | None, segment: str, end: int, level: int) -> Placed:
@@ -40,10 +35,10 @@ def placed(parcel: Parcel, original: Copy | None, segment: str, end: int, level:
         record = _revisit(parcel, original, level)
         line, revisit_of = parcel.reference.line, original.url
     at = RecordAt(segment, end + len(parcel.request), len(record))
-    return Placed(
-        b"".join((parcel.request, record, parcel.metadata)),
+    return (
+        (parcel.request, record, parcel.metadata),
         line + line_end(at.offset, at.length, segment),
-        framed_row(parcel.row, at, revisit_of) if parcel.row is not None else b"",
+        framed_row(parcel.row, at, revisit_of) if parcel.row is not None else (),
         Archived(at, parcel.record_id, original is not None),
     )
 

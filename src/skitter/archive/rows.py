@@ -3,24 +3,22 @@
 Written beside the WARC record and committed with it; `tables.py` turns committed stretches of it into Parquet. A
 row is a frame (a mark, four bytes of length) around a msgpack array. A page's links are four columns joined by
 line feeds, which no URL, text or rel can hold: Arrow splits them again without making a Python object of each.
-Never decides what is committed.
+What is long is read as a view of the journal's bytes. Never decides what is committed.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
+from hashlib import sha256
 
 import msgspec
 
-from skitter.archive.warc import media_type_of
 from skitter.model import Exchange, Link, RecordAt
 
 _MARK = b"\xc1"
 _FRAME = 5
 _DEEPEST = 32_767
-_TEXT, _REL, _TAG = attrgetter("text"), attrgetter("rel"), attrgetter("tag")
 _TAG_ATTRIBUTES = {"iframe": "E iframe/@src", "frame": "E frame/@src", "refresh": "L meta/@content"}
 
 
@@ -46,7 +44,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING_SAID = Said()
 
 
-class Row(msgspec.Struct, array_like=True, frozen=True):
+class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One line of `pages`, with what `links` and `text` take from it. New fields go at the end, with a
     default."""
 
@@ -77,17 +75,24 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     simhash: int | None
     near_duplicate_of: str
     failure: str
-    text: str
-    targets: str
-    texts: str
+    text: msgspec.Raw
+    targets: msgspec.Raw
+    texts: msgspec.Raw
     rels: str
     tags: str
+    text_digest: str = ""
+    """Of its UTF-8; rows of earlier versions leave it to the tables."""
 
 
 # The msgpack head of an array of as many values as a row has.
 _ARRAY = b"\xdc" + len(Row.__struct_fields__).to_bytes(2, "big")
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Row).decode
+
+
+# What comes before the bytes of a msgpack string or binary, by its first byte; one byte where that is another.
+_BEFORE_BYTES = {0xC4: 2, 0xC5: 3, 0xC6: 5, 0xD9: 2, 0xDA: 3, 0xDB: 5}
+_EMPTY = _encode("")
 
 
 Pieces = tuple[bytes, bytes, bytes]
@@ -101,11 +106,14 @@ def row_pieces(
     uri: str,
     surt: str,
     digest: str,
+    mime: str,
     with_links: bool,
     with_text: bool,
 ) -> Pieces:
-    """12 us for a page of 93 links and 7 KB of text."""
-    targets, links = zip(*said.links, strict=True) if with_links and said.links else ((), ())
+    """12 us for a page of 93 links and 7 KB of text, and 5 for the digest of the text."""
+    text = _utf8(said.text) if with_text else b""
+    # The first of a name counts, as `Exchange.header` has it.
+    headers = dict(reversed(exchange.headers))
     before = (
         surt,
         uri,
@@ -113,7 +121,7 @@ def row_pieces(
         exchange.status,
         said.redirect,
         digest,
-        media_type_of(exchange.header("content-type")),
+        mime,
         said.media_type,
         said.charset,
         said.language,
@@ -125,8 +133,8 @@ def row_pieces(
         said.title,
         min(said.depth, _DEEPEST),
         said.directives,
-        exchange.header("etag")[:500],
-        exchange.header("last-modified")[:100],
+        headers.get("etag", "")[:500],
+        headers.get("last-modified", "")[:100],
         exchange.address,
         exchange.http_version,
         max(0.0, exchange.ended_at - exchange.sent_at) * 1000,
@@ -135,21 +143,38 @@ def row_pieces(
         said.simhash,
         said.near_duplicate_of,
         said.failure,
-        said.text if with_text else "",
-        _joined(targets),
-        _joined([*map(_TEXT, links)]),
-        _joined([*map(_REL, links)]),
-        _joined([*map(_TAG, links)]),
+        text,
+        *(_link_columns(said.links) if with_links else _NO_LINKS),
+        text_digest(text),
     )
     return _bare(before), _bare(between), _bare(after)
 
 
-def framed_row(pieces: Pieces, at: RecordAt, revisit_of: str) -> bytes:
-    """1 us."""
+def text_digest(text: bytes | memoryview) -> str:
+    """Made where the page was read, not by the one process that writes for all."""
+    return f"sha256:{sha256(text).hexdigest()}" if text else ""
+
+
+def framed_row(pieces: Pieces, at: RecordAt, revisit_of: str) -> tuple[bytes, bytes]:
+    """In two pieces, of which the second is long and as it was: 1 us."""
     before, between, after = pieces
-    place = _encode(at.offset) + _encode(at.length)
-    row = b"".join((_ARRAY, before, place, between, _bare((revisit_of,)), after))
-    return _MARK + len(row).to_bytes(_FRAME - 1, "little") + row
+    original = _bare((revisit_of,)) if revisit_of else _EMPTY
+    row = b"".join((_ARRAY, before, _bare((at.offset, at.length)), between, original))
+    return _MARK + (len(row) + len(after)).to_bytes(_FRAME - 1, "little") + row, after
+
+
+def _link_columns(links: Sequence[tuple[str, Link]]) -> tuple[str, str, str, str]:
+    """In one pass: what a link consists of lies anywhere in memory, and is fetched from there once."""
+    targets, texts, rels, tags = [], [], [], []
+    for target, link in links:
+        targets.append(target)
+        texts.append(link.text)
+        rels.append(link.rel)
+        tags.append(link.tag)
+    return _joined(targets), _joined(texts), _joined(rels), _joined(tags)
+
+
+_NO_LINKS = ("", "", "", "")
 
 
 def _bare(values: tuple[object, ...]) -> bytes:
@@ -158,6 +183,13 @@ def _bare(values: tuple[object, ...]) -> bytes:
         return _encode(values)[1:]
     except UnicodeEncodeError:
         return _encode([_clean(value) for value in values])[1:]
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
 
 
 def _clean(value: object) -> object:
@@ -188,11 +220,18 @@ def rows_in(journal: bytes) -> Iterator[Row]:
         at += length
 
 
+def utf8_of(said: msgspec.Raw) -> memoryview:
+    """Of one of a row's long fields: 7 KB of text never become a `str`, and are not copied."""
+    view = memoryview(said)
+    return view[_BEFORE_BYTES.get(view[0], 1) :]
+
+
 def tables_told(journal: bytes) -> set[str]:
     """Which tables the rows have something to say to."""
     told = set()
     for row in rows_in(journal):
-        told |= {"pages"} | ({"links"} if row.targets else set()) | ({"text"} if row.text else set())
+        told |= {"pages"} | ({"links"} if utf8_of(row.targets) else set())
+        told |= {"text"} if utf8_of(row.text) else set()
     return told
 
 
@@ -209,32 +248,31 @@ def whole_frames(journal: bytes) -> int:
 
 def described(exchange: Exchange, said: Said, *, with_outlinks: bool) -> str:
     """The block of a metadata record, by the names that Heritrix gave its fields."""
-    lines = [
-        f"fetchTimeMs: {round(max(0.0, exchange.ended_at - exchange.sent_at) * 1000)}",
-        *_timings(exchange),
-    ]
+    waited = round(max(0.0, exchange.ended_at - exchange.sent_at) * 1000)
+    block = f"fetchTimeMs: {waited}\r\n{_timings(exchange)}"
     if exchange.tls_version:
-        lines.append(f"tls: {exchange.tls_version} {exchange.tls_cipher}")
+        block += f"tls: {exchange.tls_version} {exchange.tls_cipher}\r\n"
     if said.kind == "page":
-        lines.append(f"hopsFromSeed: {'L' * min(said.depth, 100)}")
+        block += f"hopsFromSeed: {'L' * min(said.depth, 100)}\r\n"
     if said.charset:
-        lines.append(f"charsetForLinkExtraction: {said.charset}")
+        block += f"charsetForLinkExtraction: {said.charset}\r\n"
     if said.redirect:
-        lines.append(f"outlink: {said.redirect} R Location:")
+        block += f"outlink: {said.redirect} R Location:\r\n"
     if with_outlinks:
-        lines += [f"outlink: {target} {_context(link)}" for target, link in said.links]
-    return "\r\n".join((*lines, ""))
+        block += "".join([f"outlink: {target} {_context(link)}\r\n" for target, link in said.links])
+    return block
 
 
-def _timings(exchange: Exchange) -> list[str]:
+def _timings(exchange: Exchange) -> str:
     """What was waited for, in whole milliseconds; a connection that was open already took no time."""
-    waits = (
-        ("dnsTimeMs", exchange.dns_ms),
-        ("connectTimeMs", exchange.connect_ms),
-        ("tlsTimeMs", exchange.tls_ms),
-        ("firstByteTimeMs", exchange.first_byte_ms),
-    )
-    return [f"{name}: {wait:.0f}" for name, wait in waits if wait >= 0.5]
+    said = f"dnsTimeMs: {exchange.dns_ms:.0f}\r\n" if exchange.dns_ms >= 0.5 else ""
+    if exchange.connect_ms >= 0.5:
+        said += f"connectTimeMs: {exchange.connect_ms:.0f}\r\n"
+    if exchange.tls_ms >= 0.5:
+        said += f"tlsTimeMs: {exchange.tls_ms:.0f}\r\n"
+    if exchange.first_byte_ms >= 0.5:
+        said += f"firstByteTimeMs: {exchange.first_byte_ms:.0f}\r\n"
+    return said
 
 
 def _context(link: Link) -> str:

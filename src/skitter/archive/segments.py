@@ -16,7 +16,7 @@ from pathlib import Path
 
 from skitter.archive.cdxj import write_sorted
 from skitter.archive.parts import TABLES, discard_parts, parts_of, sync_tables
-from skitter.archive.rows import whole_frames
+from skitter.archive.stretches import Stretch, Writer, write_here
 from skitter.errors import ArchiveFailed, DiskFull
 from skitter.faultpoints import Point, reach
 from skitter.model import SegmentMark
@@ -99,6 +99,7 @@ class Segment:
         self.rows_since_part = 0
         self.part_at = math.inf
         self.begun_at = math.inf
+        self.writer: Writer = write_here
         self._tables = tables
         self._files = SegmentFiles(folder, name)
         self._waiting: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
@@ -120,7 +121,7 @@ class Segment:
             files.discard()
             raise
         try:
-            segment.append(warcinfo, b"", b"")
+            segment.append((warcinfo,), b"", ())
             segment.flush()
         except OSError:
             segment.discard()
@@ -143,14 +144,18 @@ class Segment:
             or now - self.part_at >= SECONDS_A_PART
         )
 
-    def append(self, members: bytes, line: bytes, row: bytes) -> None:
-        for waiting, content in zip(self._waiting, (members, line, row), strict=True):
-            waiting.append(content)
-        self.length += len(members)
+    def append(self, members: Sequence[bytes], line: bytes, row: Sequence[bytes]) -> None:
+        """Records, index line and row of one exchange; the first and the last in as many pieces as they come."""
+        records, lines, rows = self._waiting
+        records += members
+        lines.append(line)
+        rows += row
+        record_length, row_length = sum(map(len, members)), sum(map(len, row))
+        self.length += record_length
         self.index_length += len(line)
-        self.rows_length += len(row)
+        self.rows_length += row_length
         self.rows_since_part += 1
-        self._held += len(members) + len(line) + len(row)
+        self._held += record_length + len(line) + row_length
         if self._held > _BUFFER:
             self.flush()
 
@@ -169,23 +174,18 @@ class Segment:
 
     def write_part(self, committed: int) -> None:
         """The next rows, a bounded stretch of those up to `committed`, as a part of each table."""
-        from skitter.archive.tables import write_parts  # pyarrow takes 0.3 s to import
-
-        start, files = self.parts_end, self._files
-        journal = self._stretch(start, committed)
-        end = start + len(journal)
-        write_parts(files.folder, self._tables, self.name, files.stem, journal, start, end)
-        self.parts_end = end
-
-    def _stretch(self, start: int, end: int) -> bytes:
-        most = BYTES_A_PART
-        while True:
-            journal = os.pread(self._fds[2], min(end - start, most), start)
-            if start + len(journal) == end:
-                return journal
-            if whole := whole_frames(journal):
-                return journal[:whole]
-            most *= 2
+        files = self._files
+        stretch = Stretch(
+            str(files.rows),
+            self.parts_end,
+            committed,
+            BYTES_A_PART,
+            str(files.folder),
+            tuple(self._tables),
+            self.name,
+            files.stem,
+        )
+        self.parts_end = self.writer(stretch)
 
     def finish(self) -> None:
         """Give a committed segment its final names.

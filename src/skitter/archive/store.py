@@ -24,6 +24,7 @@ from skitter.archive.parts import TABLES
 from skitter.archive.placing import Archived, placed
 from skitter.archive.recovery import next_serial, recover
 from skitter.archive.segments import INDEX, WARC, Segment, fault, sync_folder
+from skitter.archive.stretches import Apart, write_here
 from skitter.clock import Clock
 from skitter.errors import FolderInUse, SettingsError
 from skitter.faultpoints import Point, reach
@@ -36,6 +37,8 @@ MERGED_INDEX = "index.cdxj"
 # A merge takes 1 s per 100 MB; above this (about two million pages) every stop of a crawl would take longer than
 # anyone waits, and readers take the segments' own indexes.
 _MERGED_AT_MOST = 500_000_000
+_TRIES = 20
+_BETWEEN_TRIES = 0.05
 _PREFIX = re.compile(r"[\w.-]{1,100}", re.ASCII)
 
 
@@ -58,6 +61,8 @@ class Archive:
         current: Segment | None,
         serial: int,
         unstored: Iterable[str] = (),
+        *,
+        apart: bool = False,
     ) -> None:
         self.folder = folder
         self._settings = settings
@@ -65,8 +70,10 @@ class Archive:
         self._about = dict(about)
         self._lock = lock
         self._current = current
+        self._apart = Apart(lock) if apart else None
         if current is not None:
             current.part_at = current.begun_at = clock.now()
+            current.writer = self._apart or write_here
         self._serial = serial
         # Only with an object store: segments that may yet be lost, and with them whatever refers to their
         # records.
@@ -88,11 +95,14 @@ class Archive:
         clock: Clock,
         marks: Iterable[SegmentMark],
         about: Mapping[str, str],
+        *,
+        apart: bool = False,
     ) -> Archive:
         """Recover the folder to the committed `marks` (all that were ever committed) and go on from there.
 
         `about` goes into each segment's warcinfo: `operator`, `http-header-user-agent`, `http-header-from`,
-        `description` and whatever else the crawl wants to say of itself.
+        `description` and whatever else the crawl wants to say of itself. `apart` has a child process write the
+        tables: for one that serves many workers, and would not have the time.
         """
         if _PREFIX.fullmatch(settings.prefix) is None:
             raise SettingsError(
@@ -107,7 +117,7 @@ class Archive:
                 current = recover(folder, known, settings.segment_size, settings.tables)
                 unstored = [mark.segment for mark in known if settings.url and not mark.stored]
                 serial = next_serial(folder, known)
-                return cls(folder, settings, clock, about, lock, current, serial, unstored)
+                return cls(folder, settings, clock, about, lock, current, serial, unstored, apart=apart)
             except BaseException:
                 os.close(lock)
                 raise
@@ -146,6 +156,11 @@ class Archive:
     def growing(self) -> frozenset[str]:
         """Segments that are not finished."""
         return frozenset(segment.name for segment in self._segments())
+
+    @property
+    def child(self) -> int | None:
+        """The process that writes the tables, when there is one."""
+        return self._apart.child if self._apart is not None else None
 
     def marks(self) -> tuple[SegmentMark, ...]:
         """What to commit with the pages: the lengths of every segment that grew since the last commit."""
@@ -220,6 +235,8 @@ class Archive:
             raise fault(self.folder, error) from error
         finally:
             self._background.close()
+            if self._apart is not None:
+                self._apart.close()
             for segment in self._segments():
                 segment.release()
             self._full, self._current = [], None
@@ -260,6 +277,7 @@ class Archive:
         info = warc.warcinfo(next(self._ids), warc.warc_date(now), name, self._about, level)
         segment = Segment.create(self.folder, name, info, self._settings.tables)
         segment.part_at = segment.begun_at = now
+        segment.writer = self._apart or write_here
         if self._settings.url:
             self._unstored.add(name)
         self._serial += 1
@@ -341,11 +359,13 @@ def _check_tables(tables: tuple[str, ...]) -> None:
 def _locked(folder: Path) -> int:
     # On the folder itself: a lock file would be one more thing to clean up after a kill.
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        raise FolderInUse(
-            f"another process writes to the archive in {folder}: wait for it or stop it"
-        ) from None
-    return fd
+    for left in reversed(range(_TRIES)):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return fd
+        except BlockingIOError:
+            # A child whose parent was killed is dying: not sooner than the disk has what it wrote last.
+            if left:
+                time.sleep(_BETWEEN_TRIES)
+    os.close(fd)
+    raise FolderInUse(f"another process writes to the archive in {folder}: wait for it or stop it")

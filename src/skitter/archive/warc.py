@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import date
 from functools import lru_cache
 from hashlib import sha256
 
@@ -29,10 +29,10 @@ _PROTOCOLS = {"1.0": "http/1.0", "1.1": "http/1.1", "2": "h2", "2.0": "h2", "3":
 _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
 _UNSAFE_IN_URI = re.compile(r"[^\x21-\x7e]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-_BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-_LETTER_PAIRS = tuple(first + second for first in _BASE32 for second in _BASE32)
-_SHIFTS = tuple(range(250, -1, -10))
+_BASE32 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".ljust(256, b"=")
 _VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
+_EPOCH = date(1970, 1, 1).toordinal()
+_SECONDS_A_DAY = 86_400
 
 
 def record_ids() -> Iterator[str]:
@@ -47,25 +47,40 @@ def record_ids() -> Iterator[str]:
 def warc_date(at: float) -> str:
     """WARC 1.1, 5.4: UTC with a fraction; microseconds tell apart the fetches of one second."""
     second = math.floor(at)
-    return f"{_to_the_second(second)}.{int((at - second) * 1e6):06d}Z"
+    day, left = divmod(second, _SECONDS_A_DAY)
+    clock = (left // 3600, left // 60 % 60, left % 60, int((at - second) * 1e6))
+    return f"{_day(day)}T%02d:%02d:%02d.%06dZ" % clock
 
 
 @lru_cache(maxsize=64)
-def _to_the_second(at: int) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat()[:19]
+def _day(day: int) -> str:
+    return date.fromordinal(_EPOCH + day).isoformat()
 
 
 def digest_field(digest: bytes) -> str:
     """Base32 with its padding: the one spelling of SHA-256 that every validator we know verifies.
 
-    Two of these an exchange: 2.9 us by two letters at a time, 4.6 us with `base64.b32encode`.
+    All 52 letters at once, in one long number: 1.5 us where letter by letter took 3; between the hashing of a
+    page and its compressing, 4 where that took 9.
     """
-    number = int.from_bytes(digest, "big") << 4
-    return "sha256:" + "".join([_LETTER_PAIRS[number >> shift & 1023] for shift in _SHIFTS]) + "===="
+    letters = int.from_bytes(digest, "big") << 4
+    for stay, move, shift in _SPREADING:
+        letters = letters & stay | (letters & move) << shift
+    return f"sha256:{letters.to_bytes(52, 'big').translate(_BASE32).decode()}===="
+
+
+def _spreading() -> Iterator[tuple[int, int, int]]:
+    """How 5 bits each become 8 bits each: of each block the upper half moves, down to blocks of two letters."""
+    for half in (32, 16, 8, 4, 2, 1):
+        stay = sum((1 << 5 * half) - 1 << 16 * half * block for block in range(32 // half))
+        yield stay, stay << 5 * half, 3 * half
+
+
+_SPREADING = tuple(_spreading())
 
 
 def target_uri(url: str) -> str:
-    if _UNSAFE_IN_URI.search(url) is None:
+    if url.isascii() and url.isprintable() and " " not in url:
         return url
     return _UNSAFE_IN_URI.sub(
         lambda bad: "".join(f"%{b:02X}" for b in bad[0].encode("utf-8", "replace")), url
@@ -74,8 +89,16 @@ def target_uri(url: str) -> str:
 
 def media_type_of(content_type: str) -> str:
     """The type of a Content-Type value, without parameters; empty when it is none."""
+    return _usual_type(content_type) if len(content_type) < 100 else _type(content_type)
+
+
+def _type(content_type: str) -> str:
     found = _MEDIA_TYPE.match(content_type.strip())
     return found[0] if found else ""
+
+
+# Few spellings make up nearly all of what servers say.
+_usual_type = lru_cache(maxsize=256)(_type)
 
 
 def warcinfo(record_id: str, date: str, segment: str, about: Mapping[str, str], level: int) -> bytes:
@@ -88,7 +111,7 @@ def warcinfo(record_id: str, date: str, segment: str, about: Mapping[str, str], 
     fields = {**fields, **{name: value for name, value in about.items() if name not in fields}}
     block = "".join(f"{_line(name)}: {_line(value)}\r\n" for name, value in fields.items() if value)
     extra = f"WARC-Filename: {segment}\r\nContent-Type: application/warc-fields\r\n"
-    return _digested("warcinfo", record_id, date, extra, block.encode("utf-8", "replace"), b"", level)
+    return _digested("warcinfo", record_id, date, extra, block.encode("utf-8", "replace"), level)
 
 
 def request_record(exchange: Exchange, record_id: str, date: str, common: str) -> bytes:
@@ -97,12 +120,22 @@ def request_record(exchange: Exchange, record_id: str, date: str, common: str) -
     return _member("request", record_id, date, extra, request_head(exchange.request), b"", _FASTEST)
 
 
-def response_record(head: bytes, body: bytes, record_id: str, date: str, extra: str, level: int) -> bytes:
-    return _digested("response", record_id, date, extra, head, body, level)
+def block_digest(head: bytes, body: bytes) -> bytes:
+    block = sha256(head)
+    block.update(body)
+    return block.digest()
+
+
+def response_record(
+    head: bytes, body: bytes, block: str, record_id: str, date: str, extra: str, level: int
+) -> bytes:
+    """`block` is the spelled digest of head and body."""
+    extra = f"{extra}WARC-Block-Digest: {block}\r\n"
+    return _member("response", record_id, date, extra, head, body, level)
 
 
 def revisit_record(head: bytes, record_id: str, date: str, extra: str, level: int) -> bytes:
-    return _digested("revisit", record_id, date, extra, head, b"", level)
+    return _digested("revisit", record_id, date, extra, head, level)
 
 
 def metadata_record(record_id: str, about: str, date: str, common: str, block: str) -> bytes:
@@ -147,13 +180,9 @@ def revisit_fields(original: Copy, status: int) -> str:
     )
 
 
-def _digested(
-    kind: str, record_id: str, date: str, extra: str, head: bytes, body: bytes, level: int
-) -> bytes:
-    block = sha256(head)
-    block.update(body)
-    extra = f"{extra}WARC-Block-Digest: {digest_field(block.digest())}\r\n"
-    return _member(kind, record_id, date, extra, head, body, level)
+def _digested(kind: str, record_id: str, date: str, extra: str, block: bytes, level: int) -> bytes:
+    extra = f"{extra}WARC-Block-Digest: {digest_field(sha256(block).digest())}\r\n"
+    return _member(kind, record_id, date, extra, block, b"", level)
 
 
 def _member(kind: str, record_id: str, date: str, extra: str, head: bytes, body: bytes, level: int) -> bytes:

@@ -73,7 +73,7 @@ async def opened(
             yield crawl, Relieved(crawl, folder, _with_workers(settings, cores))
     else:
         async with (
-            open_office(folder, settings, telemetry) as office,
+            open_office(folder, settings, telemetry, apart=True) as office,
             _gang(office, folder, settings) as gang,
         ):
             yield office, gang

@@ -47,7 +47,7 @@ async def run_serve(
     try:
         folder.write_settings(dump_toml(settings))
         gc.set_threshold(*GC_THRESHOLDS)
-        async with open_office(folder, settings) as office:
+        async with open_office(folder, settings, apart=True) as office:
             office.log.write(Event.CRAWL_RESUMED, folder=str(folder.path), version=__version__)
             await admit_seeds(office, seeds, display)
             async with uploading(office, display) as rest:

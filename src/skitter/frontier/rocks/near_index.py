@@ -62,7 +62,7 @@ class NearIndex:
             return []
         found = self._sieve().suspects(fingerprints)
         return [
-            tuple(_row(one, probe) for probe in probes)
+            tuple([_row(one, probe) for probe in probes])
             for one, probes in zip(fingerprints, found, strict=True)
         ]
 
