@@ -21,10 +21,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from isal import isal_zlib
-
 from bench._report import last_line, progress, table
 from skitter.archive import warc
+from skitter.archive.coding import GZIP, ZSTD
 from skitter.archive.packing import Packer
 from skitter.archive.rows import Said, described
 from skitter.archive.store import Archive
@@ -109,7 +108,7 @@ def archived(given: Sequence[Given], settings: ArchiveSettings) -> dict[str, int
         archive.marks()
         archive.committed()
         archive.close()
-        kinds = {"WARC": "*.warc.gz", "CDXJ": "index.cdxj", "pages": "pages/*", "links": "links/*"}
+        kinds = {"WARC": "*.warc.*", "CDXJ": "index.cdxj", "pages": "pages/*", "links": "links/*"}
         kinds["text"] = "text/*"
         return {
             kind: sum(path.stat().st_size for path in Path(folder).glob(pattern))
@@ -150,14 +149,22 @@ def stages(given: Sequence[Given]) -> dict[str, Callable[[], object]]:
     def each(work: Callable[[Exchange, Said], object]) -> Callable[[], object]:
         return lambda: [work(exchange, said) for exchange, said in given]
 
+    def bodies(packed: Callable[[bytes], bytes]) -> Callable[[], object]:
+        return each(lambda e, _: packed(e.body))
+
+    short = GZIP.coder(1).short
     return {
         "SHA-256 of the body": each(lambda e, _: sha256(e.body).digest()),
-        "gzip of the response (isal 1)": each(lambda e, _: isal_zlib.compress(e.body, 1, 31)),
-        "request record": each(lambda e, _: warc.request_record(e, "urn:x", "2026", "")),
+        **{
+            f"{coding.name} of the response (level {level})": bodies(coding.coder(level).page)
+            for coding in (GZIP, ZSTD)
+            for level in range(4)
+        },
+        "request record": each(lambda e, _: short(warc.request_record(e, "urn:x", "2026", ""))),
         "index key": each(lambda e, _: surt(e.url)),
         "metadata record with outlinks": each(
-            lambda e, said: warc.metadata_record(
-                "urn:x", "urn:y", "2026", "", described(e, said, with_outlinks=True)
+            lambda e, said: short(
+                warc.metadata_record("urn:x", "urn:y", "2026", "", described(e, said, with_outlinks=True))
             )
         ),
     }
@@ -169,6 +176,7 @@ WAYS = {
     "+ table pages": ArchiveSettings(tables=("pages",)),
     "+ table text": ArchiveSettings(tables=("pages", "text")),
     "+ table links (all)": ArchiveSettings(),
+    "all, with zstd": ArchiveSettings(compression="zstd"),
     "all but metadata": ArchiveSettings(metadata=False),
 }
 
@@ -207,6 +215,7 @@ def main() -> int:
         progress(f"{name}: {rows[-1][1]} us a page")
     whole = dict(rows)["+ table links (all)"]
     sizes = archived(given, ArchiveSettings())
+    sizes["WARC, with zstd"] = archived(given, WAYS["all, with zstd"])["WARC"]
     print(table([("stage", "us a page"), *rows]))
     print(table([("file", "bytes a page"), *((kind, size / len(given)) for kind, size in sizes.items())]))
     mean = sum(len(e.body) for e in found) / len(found)

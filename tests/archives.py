@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow
+import zstandard
 from pyarrow import parquet
 
 from skitter.archive.store import Archive
@@ -41,16 +43,23 @@ class Made(NamedTuple):
 
     @property
     def segment(self) -> Path:
-        (only,) = self.archive.glob("*.warc.gz*")
+        (only,) = self.archive.glob("*.warc.*")
         return only
 
 
-def make_crawl(folder: Path, pages: int = 8, *, grows: bool = False, segment_size: int = 1 << 30) -> Made:
+def make_crawl(
+    folder: Path,
+    pages: int = 8,
+    *,
+    grows: bool = False,
+    segment_size: int = 1 << 30,
+    compression: str = "gzip",
+) -> Made:
     """Pages of three hosts; the last one has the body of the first and is a revisit of it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "crawl.toml").write_text("")
     archive = folder / "archive"
-    settings = ArchiveSettings(segment_size=segment_size, tables=(), metadata=False)
+    settings = ArchiveSettings(segment_size=segment_size, tables=(), metadata=False, compression=compression)
     store = Archive.open(archive, settings, FakeClock(SENT_AT), (), {})
     marks: dict[str, SegmentMark] = {}
     original: Copy | None = None
@@ -142,12 +151,10 @@ def add_tables(made: Made, most: int | None = None) -> None:
 
 
 def members_of(segment: Path) -> list[bytes]:
-    """The gzip members of a sound file."""
-    import zlib
-
+    """The compressed records of a sound file."""
     raw, found = segment.read_bytes(), []
     while raw:
-        stream = zlib.decompressobj(31)
+        stream = zlib.decompressobj(31) if is_gzip(raw) else zstandard.ZstdDecompressor().decompressobj()
         stream.decompress(raw)
         rest = stream.unused_data
         found.append(raw[: len(raw) - len(rest)])
@@ -155,5 +162,12 @@ def members_of(segment: Path) -> list[bytes]:
     return found
 
 
-def packed(record: bytes) -> bytes:
-    return gzip.compress(record, mtime=0)
+def is_gzip(member: bytes) -> bool:
+    return member.startswith(b"\x1f\x8b")
+
+
+def packed(record: bytes, like: bytes) -> bytes:
+    """Compressed as another member is."""
+    if is_gzip(like):
+        return gzip.compress(record, mtime=0)
+    return zstandard.ZstdCompressor(write_checksum=True).compress(record)

@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import zstandard
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from skitter.archive.packing import Packer
@@ -104,12 +105,25 @@ def read_with_fastwarc(warc: bytes) -> list[Read]:
     return found
 
 
-def block_of(member: bytes) -> bytes:
+def block_of(record: bytes) -> bytes:
     """The block of a record, by the format's own rule: what follows the first empty line, less the end."""
-    _, _, rest = gzip.decompress(member).partition(b"\r\n\r\n")
+    _, _, rest = record.partition(b"\r\n\r\n")
     assert rest.endswith(b"\r\n\r\n")
     return rest[:-4]
 
 
+def segments_of(folder: Path) -> list[Path]:
+    """Finished ones, of either compression."""
+    return sorted((*folder.glob("*.warc.gz"), *folder.glob("*.warc.zst")))
+
+
+def unpacked(members: bytes) -> bytes:
+    """What one or several compressed records hold, by other code than the archive's own readers use."""
+    if members.startswith(b"\x1f\x8b"):
+        return gzip.decompress(members)
+    return zstandard.ZstdDecompressor().stream_reader(members, read_across_frames=True).read()
+
+
 def finished_records(folder: Path) -> list[Read]:
-    return [read for path in sorted(folder.glob("*.warc.gz")) for read in read_with_warcio(path.read_bytes())]
+    """warcio does not know zstd, and takes what is not compressed."""
+    return [read for path in segments_of(folder) for read in read_with_warcio(unpacked(path.read_bytes()))]

@@ -165,7 +165,7 @@ class HostLease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordAt(msgspec.Struct, frozen=True):
-    """Where a record lies in the archive: the gzip member from `offset`, `length` bytes long."""
+    """Where a record lies in the archive: the compressed record from `offset`, `length` bytes long."""
 
     segment: str
     offset: int

@@ -85,13 +85,14 @@ def test_a_local_copy_is_kept_where_that_is_asked_for(
     server: S3Server, environ: dict[str, str], tmp_path: Path
 ) -> None:
     config = tmp_path / "c.toml"
-    config.write_text("[archive]\nkeep_local = true\n")
+    config.write_text("[archive]\nkeep_local = true\ncompression = 'zstd'\n")
     with serving_site(PAGES) as site:
         said(skitter(*crawl(site.url, tmp_path / "crawl", "--config", config), environ=environ))
     here = {path.name: path.read_bytes() for path in spool_of(tmp_path / "crawl")}
     there = {path.name: path.read_bytes() for path in server.objects(PREFIX).rglob("*") if path.is_file()}
     assert here == there
     assert len(here) >= 3
+    assert [name.partition(".")[2] for name in here if ".warc" in name] == ["warc.zst"]
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,28 @@ def test_a_crawl_verifies_as_sound_and_damage_is_named(crawled: Path, tmp_path: 
     assert any("the frontier counts" in finding["what"] for finding in found["findings"])
 
 
+def test_a_crawl_that_goes_on_with_zstd_is_read_as_one(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, config = tmp_path / "crawl", tmp_path / "my.toml"
+    config.write_text(CONFIG)
+    begin = ("crawl", server.url + "/", "--into", folder, "--config", config)
+    said(skitter(*begin, "--max-pages", 2))
+    config.write_text(CONFIG + "[archive]\ncompression = 'zstd'\n")
+    done = skitter("crawl", "--into", folder, "--config", config, "--max-pages", 0)
+    said(done)
+    assert ".warc.zst" in done.stderr
+    kinds = [path.name.partition(".")[2] for path in sorted((folder / "archive").glob("*.warc.*"))]
+    assert kinds == ["warc.gz", "warc.zst"]
+    assert said(run(capsys, "verify", folder)).endswith("no defects\n")
+    for path in ("/", "/a", "/twin"):
+        shown = said(run(capsys, "show", folder, server.url + path))
+        assert shown.strip().encode() == SITE[path].strip()
+    sql = "select count(distinct warc_filename) as files, count(*) filter (kind = 'page') as pages from pages"
+    assert said(run(capsys, "query", folder, sql, "--format", "csv")).split() == ["files,pages", "2,6"]
+    said(run(capsys, "export", folder, "--to", "wacz", tmp_path / "x.wacz"))
+
+
 def test_export_writes_what_matches_and_says_how_much(
     crawled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

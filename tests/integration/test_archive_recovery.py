@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import json
 import os
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from pyarrow.parquet import ParquetFile
 
 from skitter.archive import segments as segments_module
@@ -27,11 +27,13 @@ from skitter.clock import SystemClock
 from skitter.errors import ArchiveFailed, DiskFull
 from skitter.model import Link, SegmentMark
 from skitter.settings import ArchiveSettings
-from tests.exchanges import exchange, finished_records, stored_in
+from tests.exchanges import exchange, finished_records, stored_in, unpacked
 
 # The calls by which the archive changes the disk; a kill before each of them is every state it can leave.
 DISK_CALLS = ("open", "pwrite", "ftruncate", "truncate", "fsync", "rename", "unlink")
 SMALL = ArchiveSettings(segment_size=2200)
+SMALL_ZSTD = ArchiveSettings(segment_size=2200, compression="zstd")
+over_both = pytest.mark.parametrize("settings", [SMALL, SMALL_ZSTD], ids=["gzip", "zstd"])
 
 
 @pytest.fixture
@@ -105,7 +107,7 @@ def assert_tables_hold_exactly(folder: Path, urls: list[str]) -> None:
     for row in rows(folder, "pages"):
         with (folder / row["warc_filename"]).open("rb") as segment:
             segment.seek(row["warc_record_offset"])
-            record = gzip.decompress(segment.read(row["warc_record_length"]))
+            record = unpacked(segment.read(row["warc_record_length"]))
         assert f"WARC-Target-URI: {row['url']}\r\n".encode() in record
     for row in rows(folder, "links"):
         assert [link["target"] for link in row["links"]] == [f"{row['url']}/next"]
@@ -116,8 +118,10 @@ def assert_holds_exactly(folder: Path, urls: list[str]) -> None:
     responses = [read for read in finished_records(folder) if read.kind == "response"]
     assert Counter(read.fields["WARC-Target-URI"] for read in responses) == Counter(urls)
     names = {path.name for path in folder.iterdir()}
-    stems = {name.removesuffix(".warc.gz") for name in names if name.endswith(".warc.gz")}
-    expected = {f"{stem}{end}" for stem in stems for end in (".warc.gz", ".cdxj")}
+    segments = {name for name in names if name.endswith((".warc.gz", ".warc.zst"))}
+    stems = {name.partition(".")[0] for name in segments}
+    expected = segments | {f"{stem}.cdxj" for stem in stems}
+    assert len(stems) == len(segments)
     assert names - {"pages", "links", "text"} == (expected | {"index.cdxj"} if stems else set())
     assert_tables_hold_exactly(folder, urls)
     lines = (folder / "index.cdxj").read_text().splitlines() if stems else []
@@ -129,7 +133,7 @@ def assert_holds_exactly(folder: Path, urls: list[str]) -> None:
     for row in rows:
         with (folder / row["filename"]).open("rb") as segment:
             segment.seek(int(row["offset"]))
-            record = gzip.decompress(segment.read(int(row["length"])))
+            record = unpacked(segment.read(int(row["length"])))
         assert f"WARC-Target-URI: {row['url']}\r\n".encode() in record
 
 
@@ -168,6 +172,7 @@ def kill_before_disk_call(number: int) -> None:
 
 
 def test_a_kill_before_any_change_to_the_disk_loses_and_doubles_nothing(memory: Path) -> None:
+    """Every other time, who comes after wants another compression."""
     number, killed = 0, True
     while killed:
         number += 1
@@ -180,19 +185,20 @@ def test_a_kill_before_any_change_to_the_disk_loses_and_doubles_nothing(memory: 
             archive.close()
 
         killed = in_a_process(work) == signal.SIGKILL
-        opened(folder, ledger).close()
+        opened(folder, ledger, (SMALL, SMALL_ZSTD)[number % 2]).close()
         assert_holds_exactly(folder, ledger.urls())
     assert number > 80
 
 
-def test_a_kill_during_recovery_loses_and_doubles_nothing(memory: Path) -> None:
+@over_both
+def test_a_kill_during_recovery_loses_and_doubles_nothing(memory: Path, settings: ArchiveSettings) -> None:
     number, killed = 0, True
     while killed:
         number += 1
         folder, ledger = memory / f"{number}", Ledger(memory / f"{number}.ledger")
 
         def interrupted(folder: Path = folder, ledger: Ledger = ledger) -> None:
-            archive = opened(folder, ledger, ArchiveSettings(segment_size=1500))
+            archive = opened(folder, ledger, replace(settings, segment_size=1500))
             for page in range(3):
                 append(archive, f"http://a.test/{page}")
             ledger.commit(archive.marks(), [f"http://a.test/{page}" for page in range(3)])
@@ -211,12 +217,13 @@ def test_a_kill_during_recovery_loses_and_doubles_nothing(memory: Path) -> None:
 
 
 def test_kills_at_random_moments_leave_exactly_the_committed_records(memory: Path) -> None:
+    """Every other run wants another compression than the one before."""
     folder, ledger, pause = memory / "archive", Ledger(memory / "ledger"), random.Random(11)
-    for _ in range(8):
+    for run in range(8):
         before = len(ledger.urls())
         child = os.fork()
         if child == 0:
-            crawl(opened(folder, ledger), ledger, iter(range(1_000_000)))
+            crawl(opened(folder, ledger, (SMALL, SMALL_ZSTD)[run % 2]), ledger, iter(range(1_000_000)))
             os._exit(1)
         wanted = before + pause.randrange(1, 40)
         while len(ledger.urls()) < wanted:
@@ -228,12 +235,13 @@ def test_kills_at_random_moments_leave_exactly_the_committed_records(memory: Pat
     assert_holds_exactly(folder, ledger.urls())
 
 
+@over_both
 def test_commits_lost_in_a_power_loss_take_their_records_along_even_from_finished_segments(
-    tmp_path: Path,
+    tmp_path: Path, settings: ArchiveSettings
 ) -> None:
     """The log of commits is cut after each of its lines in turn, as if the disk had not kept the rest."""
     whole = Ledger(tmp_path / "whole")
-    archive = opened(tmp_path / "archive", whole)
+    archive = opened(tmp_path / "archive", whole, settings)
     crawl(archive, whole, iter(range(12)))
     archive.close()
     lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
@@ -280,12 +288,12 @@ def test_the_newest_segment_with_room_is_continued_and_the_others_are_finished(t
     assert_holds_exactly(folder, ledger.urls())
 
 
-def abandoned(folder: Path) -> SegmentMark:
+def abandoned(folder: Path, settings: ArchiveSettings = SMALL) -> SegmentMark:
     """A committed segment whose writer was killed."""
     ledger = Ledger(folder.with_suffix(".ledger"))
 
     def work() -> None:
-        archive = opened(folder, ledger)
+        archive = opened(folder, ledger, settings)
         append(archive, "http://a.test/")
         ledger.commit(archive.marks(), ["http://a.test/"])
         os.kill(os.getpid(), signal.SIGKILL)
@@ -295,11 +303,11 @@ def abandoned(folder: Path) -> SegmentMark:
     return mark
 
 
-@pytest.mark.parametrize("end", [".warc.gz.open", ".cdxj.open", ".rows.open"])
+@pytest.mark.parametrize("end", [".warc.gz.open", ".warc.zst.open", ".cdxj.open", ".rows.open"])
 def test_bytes_that_a_power_loss_took_are_reported_and_nothing_is_removed(tmp_path: Path, end: str) -> None:
     folder = tmp_path / "archive"
-    mark = abandoned(folder)
-    path = folder / (mark.segment.removesuffix(".warc.gz") + end)
+    mark = abandoned(folder, SMALL_ZSTD if ".zst" in end else SMALL)
+    path = folder / (mark.segment.partition(".")[0] + end)
     os.truncate(path, path.stat().st_size - 7)
     before = {each.name: each.read_bytes() for each in folder.iterdir()}
     with pytest.raises(ArchiveFailed, match=rf"{end} lacks 7 of its \d+ committed bytes.*put back") as failed:
@@ -315,12 +323,30 @@ def test_a_committed_segment_that_is_gone_is_reported(tmp_path: Path) -> None:
         )
 
 
-def test_a_segment_that_does_not_begin_as_one_is_reported(tmp_path: Path) -> None:
+@over_both
+def test_a_segment_that_does_not_begin_as_one_is_reported(tmp_path: Path, settings: ArchiveSettings) -> None:
     folder = tmp_path / "archive"
-    mark = abandoned(folder)
+    mark = abandoned(folder, settings)
     (folder / f"{mark.segment}.open").write_bytes(b"\0" * mark.length)
     with pytest.raises(ArchiveFailed, match="does not begin with a warcinfo record"):
         Archive.open(folder, SMALL, SystemClock(), [mark], {})
+
+
+@pytest.mark.parametrize("before", [SMALL, SMALL_ZSTD], ids=["to zstd", "to gzip"])
+def test_a_segment_is_finished_in_the_compression_it_was_begun_with(
+    tmp_path: Path, before: ArchiveSettings
+) -> None:
+    folder = tmp_path / "archive"
+    begun = abandoned(folder, before).segment
+    ledger = Ledger(folder.with_suffix(".ledger"))
+    archive = opened(folder, ledger, SMALL if before is SMALL_ZSTD else SMALL_ZSTD)
+    assert (folder / begun).exists()
+    append(archive, "http://a.test/after")
+    (mark,) = archive.marks()
+    assert mark.segment.partition(".")[2] != begun.partition(".")[2]
+    commit(archive, ledger, "http://a.test/after")
+    archive.close()
+    assert_holds_exactly(folder, ledger.urls())
 
 
 def commit(archive: Archive, ledger: Ledger, url: str) -> None:

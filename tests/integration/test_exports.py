@@ -26,9 +26,12 @@ from tests.exchanges import SENT_AT, read_with_fastwarc, read_with_warcio
 PAGES = 12
 
 
-@pytest.fixture(scope="module", params=["index", "tables"])
+@pytest.fixture(scope="module", params=["index", "tables", "zstd"])
 def crawl(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    made = make_crawl(tmp_path_factory.mktemp("crawl") / "crawl", PAGES, segment_size=8000)
+    compression = "zstd" if request.param == "zstd" else "gzip"
+    made = make_crawl(
+        tmp_path_factory.mktemp("crawl") / "crawl", PAGES, segment_size=8000, compression=compression
+    )
     if request.param == "tables":
         add_tables(made)
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
@@ -18,17 +17,18 @@ from skitter.collection.verify import identities
 from skitter.collection.verify.archive import verify
 from skitter.collection.verify.findings import Finding, Ledger, Weight
 from skitter.model import SegmentMark
-from tests.archives import Made, add_tables, make_crawl, members_of, packed
+from tests.archives import Made, add_tables, is_gzip, make_crawl, members_of, packed
 from tests.corpora import corpus
+from tests.exchanges import unpacked
 
 # In these files the members are: warcinfo, then request and response of each page.
 RESPONSE = 4
 LAST = -1
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return make_crawl(tmp_path_factory.mktemp("sound") / "crawl")
+@pytest.fixture(scope="module", params=["gzip", "zstd"])
+def sound(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return make_crawl(tmp_path_factory.mktemp("sound") / "crawl", compression=request.param)
 
 
 @pytest.fixture
@@ -55,10 +55,10 @@ def test_a_sound_archive_has_no_findings(sound: Made) -> None:
 
 def edit(number: int, change: Callable[[bytes], bytes]) -> Callable[[list[bytes]], list[bytes]]:
     def damage(members: list[bytes]) -> list[bytes]:
-        record = gzip.decompress(members[number])
+        record = unpacked(members[number])
         changed = change(record)
         assert changed != record
-        members[number] = packed(changed)
+        members[number] = packed(changed, members[number])
         return members
 
     return damage
@@ -85,10 +85,11 @@ def flipped(members: list[bytes], number: int, at: int) -> list[bytes]:
 
 
 def same_id(members: list[bytes]) -> list[bytes]:
-    first, second = gzip.decompress(members[2]), gzip.decompress(members[RESPONSE])
+    first, second = unpacked(members[2]), unpacked(members[RESPONSE])
     ident = re.search(rb"WARC-Record-ID: (<[^>]+>)", first)
     assert ident
-    members[RESPONSE] = packed(re.sub(rb"WARC-Record-ID: <[^>]+>", b"WARC-Record-ID: " + ident[1], second))
+    renamed = re.sub(rb"WARC-Record-ID: <[^>]+>", b"WARC-Record-ID: " + ident[1], second)
+    members[RESPONSE] = packed(renamed, members[RESPONSE])
     return members
 
 
@@ -109,7 +110,11 @@ MATRIX: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int | None, str]] 
         RESPONSE,
         "block digest is wrong",
     ),
-    "04-gzip-crc-flipped": (lambda m: flipped(m, RESPONSE, -6), RESPONSE, "check sum"),
+    "04-gzip-crc-flipped": (
+        lambda m: flipped(m, RESPONSE, -6 if is_gzip(m[0]) else -2),
+        RESPONSE,
+        "check sum",
+    ),
     "05-gzip-deflate-bits-flipped": (lambda m: flipped(m, RESPONSE, 60), RESPONSE, "gzip"),
     "06-content-length-too-small": (edit(RESPONSE, longer(-5)), RESPONSE, "Content-Length is too small"),
     "07-content-length-too-large": (edit(RESPONSE, longer(50)), RESPONSE, "bytes follow"),
@@ -117,7 +122,7 @@ MATRIX: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int | None, str]] 
     "09-missing-WARC-Record-ID": (edit(RESPONSE, without(b"WARC-Record-ID")), RESPONSE, "no WARC-Record-ID"),
     "10-duplicate-Record-ID": (same_id, RESPONSE, "is also that of"),
     "11-whole-file-one-gzip-member": (
-        lambda m: [packed(b"".join(map(gzip.decompress, m)))],
+        lambda m: [packed(b"".join(map(unpacked, m)), m[0])],
         0,
         "more than one record",
     ),
@@ -145,6 +150,10 @@ MATRIX: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int | None, str]] 
 }
 
 
+def in_zstd(words: str) -> str:
+    return words.replace("gzip member", "zstd frame").replace("gzip", "zstd")
+
+
 def test_every_defect_of_the_matrix_is_tried_here() -> None:
     names = json.loads((corpus("warc-validator-matrix") / "exit_codes.json").read_text())
     assert set(names) - {"00-valid"} == set(MATRIX)
@@ -154,6 +163,7 @@ def test_every_defect_of_the_matrix_is_tried_here() -> None:
 def test_a_defect_is_named_with_its_place(name: str, crawl: Made) -> None:
     damage, member, words = MATRIX[name]
     members = members_of(crawl.segment)
+    words = words if is_gzip(members[0]) else in_zstd(words)
     place = sum(map(len, members[:member])) if member is not None else None
     crawl.segment.write_bytes(b"".join(damage(members)))
     found = [f for f in findings(crawl) if f.weight is Weight.DEFECT and words in f.what]
@@ -177,15 +187,14 @@ def test_one_bad_member_does_not_hide_the_next(crawl: Made) -> None:
     assert [f.offset for f in broken] == [sum(map(len, members[:n])) for n in (4, 8)]
 
 
-def test_reading_goes_on_at_a_record_not_at_any_gzip(crawl: Made) -> None:
+def test_reading_goes_on_at_a_record_not_at_any_member(crawl: Made) -> None:
     members = members_of(crawl.segment)
-    junk = b"junk" + packed(b"a page that was served as gzip")
+    junk = b"junk" + packed(b"a page that was served compressed", members[0])
     crawl.segment.write_bytes(b"".join([*members[:3], junk, *members[3:]]))
     (broken,) = [f for f in findings(crawl) if "unreadable" in f.what]
-    assert (broken.offset, broken.what) == (
-        sum(map(len, members[:3])),
-        f"not a gzip member ({len(junk)} bytes unreadable)",
-    )
+    what = f"not a gzip member ({len(junk)} bytes unreadable)"
+    what = what if is_gzip(members[0]) else in_zstd(what)
+    assert (broken.offset, broken.what) == (sum(map(len, members[:3])), what)
 
 
 def test_a_revisit_of_nothing_is_found(crawl: Made) -> None:

@@ -45,7 +45,7 @@ def test_whatever_a_server_sent_two_readers_find_the_same_body(head: bytes, body
     )
     stored_head = response_head(sent.head, sent.status, len(body))
     block = warc.digest_field(warc.block_digest(stored_head, body))
-    member = warc.response_record(stored_head, body, block, ID, warc.warc_date(sent.sent_at), fields, 1)
+    member = warc.response_record(stored_head, body, block, ID, warc.warc_date(sent.sent_at), fields)
     (by_warcio,) = read_with_warcio(member)
     (by_fastwarc,) = read_with_fastwarc(member)
     assert by_warcio.payload == by_fastwarc.payload == body

@@ -97,7 +97,9 @@ WRONG = {
     "[politeness]\nrobots_ttl = 0": "[politeness] robots_ttl is 0 and must be a number above 0",
     "[crawl]\nmax_pages = 1.5": "[crawl] max_pages is 1.5 and must be a whole number, 0 or more",
     "[crawl]\nmax_pages = 0x" + "f" * 5000: "[crawl] max_pages is 0xfff",
-    "[archive]\ncompression = 4": "[archive] compression is 4 and must be a whole number, 0 to 3",
+    "[archive]\nlevel = 4": "[archive] level is 4 and must be a whole number, 0 to 3",
+    "[archive]\ncompression = 1": "[archive] compression is 1 and must be text",
+    "[archive]\ncompression = 'zst'": 'compression is "zst" and must be one of gzip, zstd; did you mean zstd?',
     "[fetch]\nverify_tls = 'no'": '[fetch] verify_tls is "no" and must be true or false',
     "[crawl]\nscope = 'hosts'": "must be one of host, domain, prefix, any; did you mean host?",
     "[crawl]\nscope = 1979-05-27": "and must be text",
@@ -291,7 +293,9 @@ whole = st.builds(
     politeness=st.builds(PolitenessSettings, delay=not_negative, robots_ttl=positive),
     retry=st.builds(RetrySettings, backoff=st.lists(positive, min_size=1).map(tuple)),
     frontier=st.builds(FrontierSettings, tier_weights=st.tuples(*[st.integers(1, 99)] * 4)),
-    archive=st.builds(ArchiveSettings, compression=st.integers(0, 3)),
+    archive=st.builds(
+        ArchiveSettings, compression=st.sampled_from(["gzip", "zstd"]), level=st.integers(0, 3)
+    ),
     hosts=st.dictionaries(st.text(), policies, max_size=3),
 )
 

@@ -24,7 +24,7 @@ def response(given: Exchange, media_type: str = "text/html") -> bytes:
     fields = warc.response_fields(given, common, payload, warc.media_type_of(media_type), ID)
     head = response_head(given.head, given.status, len(given.body))
     block = warc.digest_field(warc.block_digest(head, given.body))
-    return warc.response_record(head, given.body, block, ID, DATE, fields, 1)
+    return warc.response_record(head, given.body, block, ID, DATE, fields)
 
 
 def read_by_both(member: bytes) -> Read:
@@ -184,7 +184,7 @@ def test_record_ids_are_random_uuids_and_never_repeat() -> None:
 
 def test_the_warcinfo_record_says_who_crawled_and_cannot_be_broken_by_it() -> None:
     about = {"operator": "Jo\r\nrobots: ignore", "http-header-user-agent": "skitter/1", "robots": "ignore"}
-    (read,) = read_with_warcio(warc.warcinfo(ID, DATE, "a.warc.gz", about, 1))
+    (read,) = read_with_warcio(warc.warcinfo(ID, DATE, "a.warc.gz", about))
     lines = read.payload.decode().splitlines()
     assert "robots: obey" in lines
     assert "operator: Jo robots: ignore" in lines

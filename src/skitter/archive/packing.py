@@ -1,6 +1,6 @@
 """From one exchange to a parcel: everything that the archive takes, made where the page was read.
 
-On the worker's side, between the step and the desk. Digests, gzip members, the index line and the table row are
+On the worker's side, between the step and the desk. Digests, compression, the index line and the table row are
 nearly all of what archiving costs, and depend on the exchange alone; where a record comes to lie, and whether a
 known body makes it a revisit, is decided by the one who writes (`placing.py`). Pure but for the random record
 ids; never names a segment.
@@ -12,6 +12,7 @@ import msgspec
 
 from skitter.archive import warc
 from skitter.archive.cdxj import line_start, what_was_found
+from skitter.archive.coding import CODINGS
 from skitter.archive.heads import response_head
 from skitter.archive.rows import NOTHING_SAID, Pieces, Said, described, row_pieces
 from skitter.archive.surt import surt
@@ -50,7 +51,7 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
 class Packer:
     def __init__(self, settings: ArchiveSettings) -> None:
         self._ids = warc.record_ids()
-        self._level = settings.compression
+        self._coder = CODINGS[settings.compression].coder(settings.level)
         self._with_metadata = settings.metadata
         self._with_rows = bool(settings.tables)
         self._with_links = "links" in settings.tables
@@ -86,7 +87,7 @@ class Packer:
         line = start + what_was_found(mime or "unk", detected, status, payload)
         reference = Reference(fields, head, start + what_was_found("warc/revisit", "", status, payload))
         row = self._row(exchange, said, uri, key, payload, mime)
-        request = warc.request_record(exchange, request_id, date, common) if request_id else b""
+        request = self._request(exchange, request_id, date, common) if request_id else b""
         metadata = self._metadata(exchange, said, f"{unique}2", record_id, date, common)
         return Parcel(
             exchange.url,
@@ -96,12 +97,15 @@ class Packer:
             digest if body else stands_for,
             record_id,
             request,
-            warc.response_record(head, body, block, record_id, date, fields, self._level),
+            self._coder.page(warc.response_record(head, body, block, record_id, date, fields)),
             metadata,
             line,
             row,
             reference,
         )
+
+    def _request(self, exchange: Exchange, record_id: str, date: str, common: str) -> bytes:
+        return self._coder.short(warc.request_record(exchange, record_id, date, common))
 
     def _metadata(
         self, exchange: Exchange, said: Said, record_id: str, about: str, date: str, common: str
@@ -110,7 +114,7 @@ class Packer:
             return b""
         # Once is enough: 34 outlinks cost 10 to 17 us here.
         block = described(exchange, said, with_outlinks=not self._with_links)
-        return warc.metadata_record(record_id, about, date, common, block)
+        return self._coder.short(warc.metadata_record(record_id, about, date, common, block))
 
     def _row(
         self, exchange: Exchange, said: Said, uri: str, key: str, payload: str, mime: str

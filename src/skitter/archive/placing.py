@@ -7,9 +7,11 @@ process does it for all workers: 6 us a page of 29 KB, 37 when it is a revisit. 
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from skitter.archive import warc
 from skitter.archive.cdxj import line_end
+from skitter.archive.coding import CODINGS, Coder, decoded
 from skitter.archive.packing import Parcel
 from skitter.archive.rows import framed_row
 from skitter.model import Copy, RecordAt
@@ -27,12 +29,14 @@ Placed = tuple[tuple[bytes, ...], bytes, tuple[bytes, ...], Archived]
 """Records, index line, row, and what to tell of them. In pieces, which the write joins."""
 
 
-def placed(parcel: Parcel, original: Copy | None, segment: str, end: int, level: int) -> Placed:
+def placed(parcel: Parcel, original: Copy | None, segment: str, end: int, coder: Coder) -> Placed:
     """To be appended to the segment, of which `end` is the length, next."""
+    if not parcel.answer.startswith(coder.coding.magic):
+        parcel = _recoded(parcel, coder)
     if original is None:
         record, line, revisit_of = parcel.answer, parcel.line, ""
     else:
-        record = _revisit(parcel, original, level)
+        record = _revisit(parcel, original, coder)
         line, revisit_of = parcel.reference.line, original.url
     at = RecordAt(segment, end + len(parcel.request), len(record))
     return (
@@ -43,7 +47,19 @@ def placed(parcel: Parcel, original: Copy | None, segment: str, end: int, level:
     )
 
 
-def _revisit(parcel: Parcel, original: Copy, level: int) -> bytes:
+def _revisit(parcel: Parcel, original: Copy, coder: Coder) -> bytes:
     fields = parcel.reference.fields + warc.revisit_fields(original, parcel.status)
     date = warc.warc_date(parcel.sent_at)
-    return warc.revisit_record(parcel.reference.head, parcel.record_id, date, fields, level)
+    return coder.page(warc.revisit_record(parcel.reference.head, parcel.record_id, date, fields))
+
+
+def _recoded(parcel: Parcel, coder: Coder) -> Parcel:
+    """A worker elsewhere goes on with the settings that it began with, whatever those of the crawl are by now."""
+    given = next((coding for coding in CODINGS.values() if parcel.answer.startswith(coding.magic)), None)
+    if given is None:
+        return parcel
+    request, metadata = (
+        coder.short(decoded(member, given)) if member else b"" for member in (parcel.request, parcel.metadata)
+    )
+    answer = coder.page(decoded(parcel.answer, given))
+    return replace(parcel, request=request, answer=answer, metadata=metadata)

@@ -9,38 +9,40 @@ from __future__ import annotations
 
 import os
 import re
-import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from skitter.archive.cdxj import TEMPORARY, write_journal
+from skitter.archive.coding import OPEN, Coding, coding_of, stem_of
 from skitter.archive.parts import TABLES, discard_unfinished, parts_of, recover_parts
 from skitter.archive.rows import tables_told, whole_frames
-from skitter.archive.segments import BYTES_A_PART, INDEX, OPEN, ROWS, WARC, Segment, SegmentFiles
+from skitter.archive.segments import BYTES_A_PART, INDEX, ROWS, Segment, SegmentFiles, finished_in, growing_in
 from skitter.errors import ArchiveFailed
 from skitter.model import SegmentMark
 
-_SERIAL = re.compile(r"-\d{14}-(\d{5,})\.(?:warc\.gz|cdxj|rows)(?:\.open)?$")
+_SERIAL = re.compile(r"-\d{14}-(\d{5,})\.(?:warc\.gz|warc\.zst|cdxj|rows)(?:\.open)?$")
 _INFO = re.compile(rb"WARC/1\.[01]\r\nWARC-Type: warcinfo\r\n")
 
 
 def recover(
-    folder: Path, marks: Iterable[SegmentMark], segment_size: int, tables: Sequence[str]
+    folder: Path, marks: Iterable[SegmentMark], segment_size: int, tables: Sequence[str], coding: Coding
 ) -> Segment | None:
-    """Bring the folder to exactly what was committed; returns the segment to continue, if one has room."""
+    """Bring the folder to exactly what was committed; returns the segment to continue, if one has room
+    and is of the coding that is wanted now."""
     for path in folder.glob(f"*{TEMPORARY}"):
         path.unlink()
     discard_unfinished(folder)
     committed = {mark.segment: mark for mark in marks}
     _take_names_back(folder, committed)
-    growing = sorted((path.name.removesuffix(OPEN) for path in folder.glob(f"*{WARC}{OPEN}")), key=_serial)
+    growing = sorted(growing_in(folder), key=_serial)
     _refuse_missing(folder, committed, growing)
     segments = [_resumed(folder, committed[name], tables) for name in growing if name in committed]
     for name in growing:
         if name not in committed:
             SegmentFiles(folder, name).discard()
     _remove_spent_journals(folder, committed)
-    continued = segments.pop() if segments and segments[-1].length < segment_size else None
+    has_room = bool(segments) and segments[-1].length < segment_size
+    continued = segments.pop() if has_room and coding_of(segments[-1].name) is coding else None
     for segment in segments:
         segment.finish()
     return continued
@@ -74,9 +76,9 @@ def _take_names_back(folder: Path, committed: dict[str, SegmentMark]) -> None:
             write_journal(files.index, mark.length, files.journal)
             os.rename(files.finished, files.growing)
     newest = max(map(_serial, committed), default=None)
-    for finished in folder.glob(f"*{WARC}"):
-        if newest is not None and _serial(finished.name) > newest:
-            os.rename(finished, SegmentFiles(folder, finished.name).growing)
+    for name in finished_in(folder):
+        if newest is not None and _serial(name) > newest:
+            os.rename(folder / name, SegmentFiles(folder, name).growing)
 
 
 def _take_rows_back(files: SegmentFiles, mark: SegmentMark) -> None:
@@ -128,7 +130,7 @@ def _refuse_missing(folder: Path, committed: dict[str, SegmentMark], growing: li
     # A finished segment may be moved elsewhere; its index then still says that it was finished.
     present = set(os.listdir(folder)).union(growing)
     for name, mark in committed.items():
-        if not mark.stored and name not in present and name.removesuffix(WARC) + INDEX not in present:
+        if not mark.stored and name not in present and stem_of(name) + INDEX not in present:
             raise ArchiveFailed(
                 f"{folder / name} is gone with its {mark.length} committed bytes: put the file back (and the "
                 f"{INDEX} file of that name), or begin a new crawl folder"
@@ -136,10 +138,10 @@ def _refuse_missing(folder: Path, committed: dict[str, SegmentMark], growing: li
 
 
 def _remove_spent_journals(folder: Path, committed: dict[str, SegmentMark]) -> None:
+    needed = {stem_of(name) for name in growing_in(folder) if name in committed}
     for end in (INDEX, ROWS):
         for journal in folder.glob(f"*{end}{OPEN}"):
-            name = journal.name.removesuffix(end + OPEN) + WARC
-            if name not in committed or not (folder / (name + OPEN)).exists():
+            if journal.name.removesuffix(end + OPEN) not in needed:
                 journal.unlink()
 
 
@@ -147,9 +149,10 @@ def _check_start(path: Path) -> None:
     """Records do not name their warcinfo record: it must be there, before them."""
     with path.open("rb") as warc:
         start = warc.read(65_536)
+    coding = coding_of(path.name)
     try:
-        begins = _INFO.match(zlib.decompressobj(31).decompress(start, 65_536))
-    except zlib.error:
+        begins = _INFO.match(coding.beginning(start, 65_536))
+    except coding.fault:
         begins = None
     if begins is None:
         raise ArchiveFailed(f"{path} does not begin with a warcinfo record: put back an undamaged copy of it")

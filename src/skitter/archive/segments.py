@@ -1,9 +1,9 @@
 """Segments: the WARC files and their journals, growing and finished.
 
 A segment grows as `NAME.warc.gz.open` beside `NAME.cdxj.open` and `NAME.rows.open`, and is finished as
-`NAME.warc.gz` beside `NAME.cdxj` and its parts of the tables. How much of a growing one counts is not told by the
-files but by the mark that the frontier committed with the pages (`recovery.py`). Never shows a finished name for
-bytes that were not committed.
+`NAME.warc.gz` beside `NAME.cdxj` and its parts of the tables; `.warc.zst` if it is of zstd (`coding.py`). How
+much of a growing one counts is not told by the files but by the mark that the frontier committed with the pages
+(`recovery.py`). Never shows a finished name for bytes that were not committed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from skitter.archive.cdxj import write_sorted
+from skitter.archive.coding import OPEN, is_segment, stem_of
 from skitter.archive.parts import TABLES, discard_parts, parts_of, sync_tables
 from skitter.archive.stretches import Stretch, Writer, write_here
 from skitter.errors import ArchiveFailed, DiskFull
 from skitter.faultpoints import Point, reach
 from skitter.model import SegmentMark
 
-OPEN = ".open"
-WARC = ".warc.gz"
 INDEX = ".cdxj"
 ROWS = ".rows"
 # A part of this many rows or bytes of rows is due: 2,000 pages of 29 KB are 22 MB of rows and 5 MB of Parquet.
@@ -43,12 +42,22 @@ def fault(folder: Path, error: OSError) -> ArchiveFailed:
     return ArchiveFailed(f"the archive in {folder} cannot be written: {error}")
 
 
+def finished_in(folder: Path) -> list[str]:
+    return [name for name in os.listdir(folder) if is_segment(name)]
+
+
+def growing_in(folder: Path) -> list[str]:
+    """By the names that they will be finished under."""
+    names = (name.removesuffix(OPEN) for name in os.listdir(folder) if name.endswith(OPEN))
+    return [name for name in names if is_segment(name)]
+
+
 class SegmentFiles:
     """The names that one segment goes by."""
 
     def __init__(self, folder: Path, segment: str) -> None:
         self.folder = folder
-        self.stem = stem = segment.removesuffix(WARC)
+        self.stem = stem = stem_of(segment)
         self.growing = folder / (segment + OPEN)
         self.journal = folder / (stem + INDEX + OPEN)
         self.rows = folder / (stem + ROWS + OPEN)
@@ -191,7 +200,7 @@ class Segment:
         """Give a committed segment its final names.
 
         In this order, so that a kill between any two steps leaves `recover` something unambiguous: while
-        `.warc.gz.open` is there everything can be done again; once `.warc.gz` is there its index and its parts
+        the WARC file is `.open` everything can be done again; once it is not its index and its parts
         are whole and only the journals are left to take away.
         """
         files = self._files

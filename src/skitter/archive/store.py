@@ -19,11 +19,12 @@ from pathlib import Path
 from skitter.archive import warc
 from skitter.archive.background import Background
 from skitter.archive.cdxj import write_merged
+from skitter.archive.coding import CODINGS
 from skitter.archive.packing import Parcel
 from skitter.archive.parts import TABLES
 from skitter.archive.placing import Archived, placed
 from skitter.archive.recovery import next_serial, recover
-from skitter.archive.segments import INDEX, WARC, Segment, fault, sync_folder
+from skitter.archive.segments import INDEX, Segment, fault, sync_folder
 from skitter.archive.stretches import Apart, write_here
 from skitter.clock import Clock
 from skitter.errors import FolderInUse, SettingsError
@@ -66,6 +67,7 @@ class Archive:
     ) -> None:
         self.folder = folder
         self._settings = settings
+        self._coder = CODINGS[settings.compression].coder(settings.level)
         self._clock = clock
         self._about = dict(about)
         self._lock = lock
@@ -114,7 +116,8 @@ class Archive:
             folder.mkdir(parents=True, exist_ok=True)
             lock = _locked(folder)
             try:
-                current = recover(folder, known, settings.segment_size, settings.tables)
+                coding = CODINGS[settings.compression]
+                current = recover(folder, known, settings.segment_size, settings.tables, coding)
                 unstored = [mark.segment for mark in known if settings.url and not mark.stored]
                 serial = next_serial(folder, known)
                 return cls(folder, settings, clock, about, lock, current, serial, unstored, apart=apart)
@@ -133,9 +136,7 @@ class Archive:
         try:
             segment = self._writable()
             known = original if self._is_safe(original, parcel, segment) else None
-            members, line, row, archived = placed(
-                parcel, known, segment.name, segment.length, self._settings.compression
-            )
+            members, line, row, archived = placed(parcel, known, segment.name, segment.length, self._coder)
             reach(Point.BEFORE_APPEND)
             segment.append(members, line, row)
             reach(Point.AFTER_APPEND)
@@ -272,10 +273,9 @@ class Archive:
     def _begun(self) -> Segment:
         now = self._clock.now()
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(now))
-        name = f"{self._settings.prefix}-{stamp}-{self._serial:05d}{WARC}"
-        level = self._settings.compression
-        info = warc.warcinfo(next(self._ids), warc.warc_date(now), name, self._about, level)
-        segment = Segment.create(self.folder, name, info, self._settings.tables)
+        name = f"{self._settings.prefix}-{stamp}-{self._serial:05d}{self._coder.coding.suffix}"
+        info = warc.warcinfo(next(self._ids), warc.warc_date(now), name, self._about)
+        segment = Segment.create(self.folder, name, self._coder.page(info), self._settings.tables)
         segment.part_at = segment.begun_at = now
         segment.writer = self._apart or write_here
         if self._settings.url:

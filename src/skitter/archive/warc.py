@@ -1,7 +1,8 @@
-"""The bytes of WARC 1.1 records, one gzip member each.
+"""The bytes of WARC 1.1 records.
 
-Between an exchange and a segment. Pure but for the random record ids. Knows nothing of files, offsets or what
-is committed. A field value can never break out of its line: URLs and types come from strangers.
+Between an exchange and a segment. Pure but for the random record ids. Knows nothing of files, offsets,
+compression or what is committed. A field value can never break out of its line: URLs and types come from
+strangers.
 """
 
 from __future__ import annotations
@@ -14,15 +15,10 @@ from datetime import date
 from functools import lru_cache
 from hashlib import sha256
 
-from isal import isal_zlib
-
 from skitter import __version__
 from skitter.archive.heads import request_head
 from skitter.model import Copy, Exchange
 
-_GZIP = 31
-# For requests and metadata: a third of the time of level 1, and a few bytes more.
-_FASTEST = 0
 _PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
 _SPECIFICATION = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _PROTOCOLS = {"1.0": "http/1.0", "1.1": "http/1.1", "2": "h2", "2.0": "h2", "3": "h3", "3.0": "h3"}
@@ -101,7 +97,7 @@ def _type(content_type: str) -> str:
 _usual_type = lru_cache(maxsize=256)(_type)
 
 
-def warcinfo(record_id: str, date: str, segment: str, about: Mapping[str, str], level: int) -> bytes:
+def warcinfo(record_id: str, date: str, segment: str, about: Mapping[str, str]) -> bytes:
     fields = {
         "software": f"skitter/{__version__}",
         "format": "WARC File Format 1.1",
@@ -111,13 +107,13 @@ def warcinfo(record_id: str, date: str, segment: str, about: Mapping[str, str], 
     fields = {**fields, **{name: value for name, value in about.items() if name not in fields}}
     block = "".join(f"{_line(name)}: {_line(value)}\r\n" for name, value in fields.items() if value)
     extra = f"WARC-Filename: {segment}\r\nContent-Type: application/warc-fields\r\n"
-    return _digested("warcinfo", record_id, date, extra, block.encode("utf-8", "replace"), level)
+    return _digested("warcinfo", record_id, date, extra, block.encode("utf-8", "replace"))
 
 
 def request_record(exchange: Exchange, record_id: str, date: str, common: str) -> bytes:
-    # No digest, as in Common Crawl's files: it would cost 8 us to guard bytes that gzip's CRC guards already.
+    # No digest, as in Common Crawl's files: it would cost 8 us to guard bytes that a check sum guards already.
     extra = f"{common}Content-Type: application/http; msgtype=request\r\n"
-    return _member("request", record_id, date, extra, request_head(exchange.request), b"", _FASTEST)
+    return _record("request", record_id, date, extra, request_head(exchange.request), b"")
 
 
 def block_digest(head: bytes, body: bytes) -> bytes:
@@ -126,16 +122,14 @@ def block_digest(head: bytes, body: bytes) -> bytes:
     return block.digest()
 
 
-def response_record(
-    head: bytes, body: bytes, block: str, record_id: str, date: str, extra: str, level: int
-) -> bytes:
+def response_record(head: bytes, body: bytes, block: str, record_id: str, date: str, extra: str) -> bytes:
     """`block` is the spelled digest of head and body."""
     extra = f"{extra}WARC-Block-Digest: {block}\r\n"
-    return _member("response", record_id, date, extra, head, body, level)
+    return _record("response", record_id, date, extra, head, body)
 
 
-def revisit_record(head: bytes, record_id: str, date: str, extra: str, level: int) -> bytes:
-    return _digested("revisit", record_id, date, extra, head, level)
+def revisit_record(head: bytes, record_id: str, date: str, extra: str) -> bytes:
+    return _digested("revisit", record_id, date, extra, head)
 
 
 def metadata_record(record_id: str, about: str, date: str, common: str, block: str) -> bytes:
@@ -144,7 +138,7 @@ def metadata_record(record_id: str, about: str, date: str, common: str, block: s
         f"{common}WARC-Concurrent-To: <{about}>\r\nWARC-Refers-To: <{about}>\r\n"
         "Content-Type: application/warc-fields\r\n"
     )
-    return _member("metadata", record_id, date, extra, block.encode("utf-8", "replace"), b"", _FASTEST)
+    return _record("metadata", record_id, date, extra, block.encode("utf-8", "replace"), b"")
 
 
 def common_fields(exchange: Exchange, uri: str) -> str:
@@ -180,19 +174,17 @@ def revisit_fields(original: Copy, status: int) -> str:
     )
 
 
-def _digested(kind: str, record_id: str, date: str, extra: str, block: bytes, level: int) -> bytes:
+def _digested(kind: str, record_id: str, date: str, extra: str, block: bytes) -> bytes:
     extra = f"{extra}WARC-Block-Digest: {digest_field(sha256(block).digest())}\r\n"
-    return _member(kind, record_id, date, extra, block, b"", level)
+    return _record(kind, record_id, date, extra, block, b"")
 
 
-def _member(kind: str, record_id: str, date: str, extra: str, head: bytes, body: bytes, level: int) -> bytes:
+def _record(kind: str, record_id: str, date: str, extra: str, head: bytes, body: bytes) -> bytes:
     fields = (
         f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {date}\r\n{extra}"
         f"Content-Length: {len(head) + len(body)}\r\n\r\n"
     )
-    record = b"".join((fields.encode("utf-8", "replace"), head, body, b"\r\n\r\n"))
-    compressed: bytes = isal_zlib.compress(record, level, _GZIP)
-    return compressed
+    return b"".join((fields.encode("utf-8", "replace"), head, body, b"\r\n\r\n"))
 
 
 def _line(text: str) -> str:

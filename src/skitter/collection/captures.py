@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from skitter.archive.segments import OPEN
+from skitter.archive.coding import OPEN
 from skitter.archive.surt import surt
 from skitter.collection.layout import Layout
 from skitter.collection.source import Source

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
+from skitter.archive.coding import coding_of
 from skitter.archive.objects import Objects
 from skitter.collection.captures import Capture, captures_of, segment_file
 from skitter.collection.layout import Layout, read_layout
@@ -192,7 +193,7 @@ class Collection:
     def record(self, at: RecordAt) -> Record:
         """One record, by its place, as it lies there."""
         file = segment_file(self.layout, at.segment)
-        content = inflate(self.source.read(file, at.offset, at.length))
+        content = inflate(self.source.read(file, at.offset, at.length), coding_of(file))
         found = parse_record(content) if isinstance(content, bytes) else content
         if isinstance(found, str):
             raise ArchiveFailed(f"{file} at {at.offset}: {found}; skitter verify {self.name} says more")

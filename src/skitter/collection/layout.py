@@ -9,7 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from skitter.archive.cdxj import TEMPORARY
-from skitter.archive.segments import INDEX, OPEN, WARC
+from skitter.archive.coding import OPEN, is_segment, stem_of
+from skitter.archive.segments import INDEX
 from skitter.archive.store import MERGED_INDEX
 from skitter.collection.source import Source
 
@@ -56,7 +57,7 @@ def read_layout(source: Source) -> Layout:
     used |= {name for names in parts.values() for name in names}
     indexes = tuple(sorted(n for n in files if n.endswith(INDEX) and n != MERGED_INDEX and "/" not in n))
     rest = sorted(set(files) - used - set(indexes) - {MERGED_INDEX})
-    growing = {segment.name.removesuffix(WARC) for segment in segments if segment.is_growing}
+    growing = {stem_of(segment.name) for segment in segments if segment.is_growing}
     rest = [name for name in rest if not (name.endswith(OPEN) and name.split(".")[0] in growing)]
     unfinished = tuple(name for name in rest if _is_unfinished(name))
     return Layout(
@@ -74,9 +75,9 @@ def _segments(files: dict[str, int]) -> list[SegmentAt]:
     for name in sorted(files, key=lambda file: (not file.endswith(OPEN), file)):
         # Sorted so that a finished file wins over the growing one it was renamed from while we listed.
         finished = name.removesuffix(OPEN)
-        if not finished.endswith(WARC) or "/" in name:
+        if not is_segment(finished) or "/" in name:
             continue
-        index = finished.removesuffix(WARC) + INDEX + (OPEN if name.endswith(OPEN) else "")
+        index = stem_of(finished) + INDEX + (OPEN if name.endswith(OPEN) else "")
         found[finished] = SegmentAt(
             name=finished, file=name, size=files[name], index=index if index in files else ""
         )

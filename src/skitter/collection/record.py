@@ -1,6 +1,6 @@
 """A WARC record taken apart: named fields, block, and of an HTTP message its head and body.
 
-Between a gzip member and whoever wants the page. Pure. Strict where `verify` must see a defect
+Between a compressed record and whoever wants the page. Pure. Strict where `verify` must see a defect
 (`framing_fault`), lenient where a page can still be shown.
 """
 
@@ -104,7 +104,7 @@ def excess_fault(excess: bytes) -> str:
     if excess == _END:
         return ""
     if b"WARC/1." in excess[:64]:
-        return "more than one record in a gzip member"
+        return "more than one record in one member"
     if _END.startswith(excess):
         return "the record does not end with two line ends"
     return f"Content-Length is too small: {len(excess) - len(_END)} bytes more follow in the member"

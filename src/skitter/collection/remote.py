@@ -11,8 +11,8 @@ import tempfile
 from hashlib import sha256
 from pathlib import Path
 
+from skitter.archive.coding import OPEN
 from skitter.archive.objects import NoRanges, Objects
-from skitter.archive.segments import OPEN
 from skitter.collection.source import FolderSource
 from skitter.errors import ArchiveFailed
 

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from skitter.archive.segments import OPEN, WARC
+from skitter.archive.coding import OPEN, is_segment
 from skitter.errors import ArchiveFailed
 
 
@@ -61,8 +61,9 @@ class FolderSource:
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
         path = self.folder / name
         try:
-            if name.endswith(WARC + OPEN) and not path.exists():
-                path = self.folder / name.removesuffix(OPEN)  # finished since it was listed, byte for byte
+            finished = name.removesuffix(OPEN)
+            if name != finished and is_segment(finished) and not path.exists():
+                path = self.folder / finished  # finished since it was listed, byte for byte
             with path.open("rb") as file:
                 file.seek(offset)
                 return file.read(-1 if length is None else length)

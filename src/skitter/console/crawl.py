@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from skitter import __version__
+from skitter.archive.segments import finished_in
 from skitter.clock import Clock, SystemClock
 from skitter.console.display import Display
 from skitter.console.labour import Labour, opened
@@ -279,7 +280,7 @@ def figures(stats: Stats) -> FrontierFigures:
 
 def _summary(folder: CrawlFolder, ended: Ended, last: Snapshot, url: str) -> Summary:
     with contextlib.suppress(OSError):
-        archives = sorted(str(path) for path in folder.archive.glob("*.warc.gz"))
+        archives = sorted(str(folder.archive / name) for name in finished_in(folder.archive))
         index = folder.archive / "index.cdxj"
         return Summary(
             ended=ended,

@@ -16,10 +16,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from skitter.archive.coding import stem_of
 from skitter.archive.objects import Objects
 from skitter.archive.parts import TABLES
 from skitter.archive.recovery import lost
-from skitter.archive.segments import WARC, SegmentFiles
+from skitter.archive.segments import SegmentFiles, finished_in
 from skitter.archive.store import Archive
 from skitter.errors import ArchiveFailed, ObjectsFailed
 from skitter.faultpoints import Point, reach
@@ -68,12 +69,12 @@ class Uploader:
     def waiting(self) -> list[str]:
         """Finished segments that are not stored, oldest first."""
         growing = self._archive.growing
-        names = (path.name for path in self._archive.folder.glob(f"*{WARC}"))
+        names = finished_in(self._archive.folder)
         return sorted(name for name in names if name not in growing and name not in self._stored)
 
     def spooled(self) -> int:
         """Bytes in the crawl's folder that are not stored yet, journals included."""
-        stored = {name.removesuffix(WARC) for name in self._stored}
+        stored = {stem_of(name) for name in self._stored}
         return sum(size for name, size in _files(self._archive.folder) if not _is_of(name, stored))
 
     def is_full(self) -> bool:

@@ -334,7 +334,17 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         1_000_000_000
     )
     compression: Annotated[
-        Annotated[int, Meta(ge=0, le=3)], Doc(description="ISA-L level, 0 (fastest) to 3 (smallest).")
+        str,
+        Doc(
+            description="Of new WARC files: gzip (.warc.gz, which all tools read) or zstd (.warc.zst, smaller). "
+            "One that was begun is finished as it was begun."
+        ),
+    ] = "gzip"
+    level: Annotated[
+        Annotated[int, Meta(ge=0, le=3)],
+        Doc(
+            description="Of compression, 0 (fastest) to 3 (smallest): ISA-L's own, or zstd's -1, 1, 3 and 6."
+        ),
     ] = 1
     prefix: Annotated[str, Doc(description="How WARC file names begin.")] = "skitter"
     tables: Annotated[

@@ -16,6 +16,7 @@ from skitter.settings.toml_text import shown
 
 SCOPES = ("host", "domain", "prefix", "any")
 UNREACHABLE = ("disallow", "allow")
+COMPRESSIONS = ("gzip", "zstd")
 _LARGEST = 2**63 - 1
 
 
@@ -138,6 +139,7 @@ CHECKS: dict[tuple[str, ...], Callable[[Any], str]] = {
     ("keys", "default_documents"): _check_documents,
     ("identity", "product"): _check_product,
     ("identity", "contact"): _check_contact,
+    ("archive", "compression"): _one_of(COMPRESSIONS),
     ("archive", "prefix"): _check_prefix,
     ("archive", "url"): _check_url,
     ("frontier", "tier_weights"): _check_weights,

@@ -1,8 +1,8 @@
 """WACZ 1.1.1: a crawl in one ZIP file that ReplayWeb.page opens in a browser, from a disk or over the web.
 
-WARC and index members are stored, not deflated, so that a player can seek in them. With a condition, a new
-WARC of the matching records is made: their requests come with them, and the originals of revisits, without
-which a revisit has no body.
+WARC and index members are stored, not deflated, so that a player can seek in them; players read gzip, so what
+was archived with zstd is compressed anew (`recoding.py`). With a condition, a new WARC of the matching records is
+made: their requests come with them, and the originals of revisits, without which a revisit has no body.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from pathlib import Path
 from skitter import __version__
 from skitter.archive import warc
 from skitter.archive.cdxj import index_line
+from skitter.archive.coding import GZIP, Coder, coding_of, decoded
 from skitter.archive.surt import surt
 from skitter.collection.captures import segment_file
 from skitter.collection.collection import Collection, Page
 from skitter.collection.export.contents import READABLE
+from skitter.collection.export.recoding import Recoding
 from skitter.collection.export.tables import index_lines
 from skitter.collection.layout import SegmentAt
 from skitter.collection.members import Member, read_members
@@ -33,7 +35,7 @@ _BLOCK = 1 << 20
 # What the player downloads at once to look a URL up in.
 _LINES_A_BLOCK = 1024
 FILTERED = "data.warc.gz"
-_GZ_MEMBER_LEVEL = 1
+_LEVEL = 1
 _FIRST_FIELDS = 200
 
 
@@ -91,9 +93,7 @@ def write_wacz(collection: Collection, target: Path, where: str, advance: Advanc
         if where.strip():
             lines = _add_filtered(collection, package, where, advance, now)
         else:
-            for segment in collection.layout.segments:
-                package.add(f"archive/{segment.name}", _blocks(collection, segment))
-            lines = index_lines(collection, "", lambda amount: None)
+            lines = _add_segments(collection, package)
         _add_index(package, lines)
         condition = f"({where}) and {READABLE}" if where.strip() else READABLE
         written, first = _add_pages(collection, package, condition, advance)
@@ -102,6 +102,16 @@ def write_wacz(collection: Collection, target: Path, where: str, advance: Advanc
         package.abandon()
         raise
     return written
+
+
+def _add_segments(collection: Collection, package: _Package) -> Iterator[bytes]:
+    recoding = Recoding(collection.source, GZIP.coder(_LEVEL))
+    for segment in collection.layout.segments:
+        if coding_of(segment.name) is GZIP:
+            package.add(f"archive/{segment.name}", _blocks(collection, segment))
+        else:
+            package.add(f"archive/{recoding.name_of(segment)}", recoding.members(segment))
+    return recoding.lines(index_lines(collection, "", lambda amount: None))
 
 
 def _blocks(collection: Collection, segment: SegmentAt) -> Iterator[bytes]:
@@ -186,9 +196,11 @@ def _add_filtered(
 def filtered_warc(
     collection: Collection, where: str, name: str, lines: list[bytes], advance: Advance, now: float
 ) -> Iterator[bytes]:
-    """The members of the matching records, byte for byte; `lines` receives their index lines."""
+    """The members of the matching records, byte for byte where they are of gzip; `lines` receives their index
+    lines."""
     about = {"description": f"records of {Path(collection.name).name} where {where}"}
-    info = warc.warcinfo(next(warc.record_ids()), warc.warc_date(now), name, about, _GZ_MEMBER_LEVEL)
+    coder = GZIP.coder(_LEVEL)
+    info = coder.page(warc.warcinfo(next(warc.record_ids()), warc.warc_date(now), name, about))
     yield info
     position = len(info)
     companions = Companions(collection)
@@ -196,10 +208,11 @@ def filtered_warc(
     for at in sorted(_wanted(collection, where, advance), key=lambda place: (place.segment, place.offset)):
         before, after = companions.of(at)
         for place in (*before, at, *after):
+            member = _member(collection, place, coder)
             if place == at:
-                lines.append(_line(collection.record(at), at, position, name))
-            yield _member(collection, place)
-            position += place.length
+                lines.append(_line(collection.record(at), len(member), position, name))
+            yield member
+            position += len(member)
 
 
 def _wanted(collection: Collection, where: str, advance: Advance) -> set[RecordAt]:
@@ -248,11 +261,13 @@ class Companions:
                     self._after[member.offset] = place
 
 
-def _member(collection: Collection, at: RecordAt) -> bytes:
-    return collection.source.read(segment_file(collection.layout, at.segment), at.offset, at.length)
+def _member(collection: Collection, at: RecordAt, coder: Coder) -> bytes:
+    coding = coding_of(at.segment)
+    member = collection.source.read(segment_file(collection.layout, at.segment), at.offset, at.length)
+    return member if coding is coder.coding else coder.page(decoded(member, coding))
 
 
-def _line(record: Record, at: RecordAt, offset: int, name: str) -> bytes:
+def _line(record: Record, length: int, offset: int, name: str) -> bytes:
     revisit = record.kind == "revisit"
     mime = "warc/revisit" if revisit else warc.media_type_of(record.header("content-type")) or "unk"
     detected = "" if revisit else warc.media_type_of(record.fields.get("warc-identified-payload-type", ""))
@@ -265,7 +280,7 @@ def _line(record: Record, at: RecordAt, offset: int, name: str) -> bytes:
         status=record.status,
         digest=record.fields.get("warc-payload-digest", ""),
         offset=offset,
-        length=at.length,
+        length=length,
         segment=name,
     )
 

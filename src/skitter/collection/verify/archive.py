@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from skitter.archive.segments import INDEX, OPEN, WARC
+from skitter.archive.coding import OPEN, stem_of
+from skitter.archive.segments import INDEX
 from skitter.collection.collection import Collection
 from skitter.collection.layout import Layout, SegmentAt
 from skitter.collection.verify.findings import Ledger, Report
@@ -125,7 +126,7 @@ def _check_ledger(layout: Layout, ledger: Ledger | None, report: Report) -> None
     for mark in ledger.marks:
         if mark.segment in layout.by_name:
             continue
-        index = mark.segment.removesuffix(WARC) + INDEX
+        index = stem_of(mark.segment) + INDEX
         moved = True
         if index in layout.indexes:
             report.note(mark.segment, "is not here (moved elsewhere?); its index is")

@@ -28,7 +28,7 @@ _ID = re.compile(r"<[a-zA-Z][a-zA-Z0-9+.-]*:[^\s<>]+>")
 # WARC 1.1, 5.5.
 _KINDS = frozenset("warcinfo response resource request metadata revisit conversion continuation".split())
 _WITH_TARGET = frozenset("response resource request revisit conversion continuation".split())
-# Requests have none, as in Common Crawl's files; gzip's own check sum guards them.
+# Requests have none, as in Common Crawl's files; the compression's own check sum guards them.
 _WITH_DIGEST = frozenset(("warcinfo", "response", "revisit"))
 _ALGORITHMS = frozenset(("sha1", "sha256", "sha512", "md5"))
 
