@@ -212,6 +212,8 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     links: tuple[Discovered, ...] = ()
     told_before: int = 0
     """Links that are not among these because an accepted page of the same host told of them."""
+    told_inside: bytes = b""
+    """The last bytes of the keys, joined, of those of them that lead within the page's own section."""
     note: str = ""
     simhash: int | None = None
     canonical: str = ""

@@ -285,34 +285,6 @@ def test_hosts_of_a_domain_that_differ_are_all_crawled(start: Start, web: Web) -
     assert {*crawl(driver, blogs)} >= {*homes}
 
 
-def test_a_section_that_grows_without_end_is_stopped(start: Start, web: Web) -> None:
-    """Every page is new, and leads to six that are."""
-    driver = start(SETTINGS, audited=False)
-
-    def babble(url: str) -> Result:
-        number = number_in(url)
-        links = [f"{A}/story/{number * 6 + step}" for step in range(1, 7)]
-        return web.page(url, prose(number), links, title=f"Story {prose(number)[:20]}")
-
-    driver.admit(seed(A + "/story/0"))
-    assert len(crawl(driver, babble)) < 400
-    assert {view.kind for view in in_force(driver)} == {"endless"}
-
-
-def test_a_section_whose_pages_link_each_other_is_crawled_to_its_end(start: Start, web: Web) -> None:
-    driver = start(SETTINGS, audited=False)
-    size = 701
-
-    def wiki(url: str) -> Result:
-        number = number_in(url)
-        links = [f"{A}/wiki/{(number * 11 + step * 131) % size}" for step in range(1, 9)]
-        return web.page(url, prose(number), links, title=f"Article {prose(number)[:20]}")
-
-    driver.admit(seed(A + "/wiki/1"))
-    assert len(crawl(driver, wiki)) > 0.95 * size
-    assert in_force(driver) == []
-
-
 def test_a_redirect_to_what_is_known_brings_nothing_new(driver: Driver, web: Web) -> None:
     def jumps(url: str) -> Result:
         if url == A + "/":

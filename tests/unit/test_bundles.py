@@ -6,11 +6,16 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from skitter.desk.brain import Delivery
-from skitter.desk.bundles import Bundle, Told, Untied, bundled
-from skitter.model import Discovered, Fetched, Host, Outcome, TaskKind, Token, UrlKey, Via
-from skitter.worker.offered import Offered
+from skitter.desk.bundles import Bundle, bundled, untied
+from skitter.frontier.rocks import growth
+from skitter.frontier.rocks.rows import UrlRow
+from skitter.model import Discovered, Fetched, Host, Outcome, TaskKind, Token, UrlKey, UrlState, Via
+from skitter.schedule.traps import MARK
+from skitter.urls.skeleton import section
+from skitter.worker.offered import Offered, Told, _marks_inside
 
 PAGE = UrlKey(b"own-host" + b"the-page")
 HOSTS = st.sampled_from([(Host("http://a.test"), b"own-host"), (Host("http://b.test"), b"another-")])
@@ -44,26 +49,7 @@ def link(name: str, host: str = "own-host", via: Via = Via.LINK) -> Discovered:
 
 @given(st.lists(links(), max_size=40))
 def test_what_was_bundled_is_untied_as_it_was_in_its_order(found: list[Discovered]) -> None:
-    untied = Untied(PAGE, crossed(bundled(found)), Told())
-    assert untied.links == found
-    assert untied.known == 0
-
-
-@given(st.lists(links(), max_size=40), st.data())
-def test_only_own_links_that_were_told_are_left_out_and_counted(
-    found: list[Discovered], data: st.DataObject
-) -> None:
-    told = Told()
-    keys = {one.key for one in found if data.draw(st.booleans())}
-    told.add(keys)
-    untied = Untied(PAGE, crossed(bundled(found)), told)
-    own = [one.via is Via.LINK and one.key.startswith(b"own-host") for one in found]
-    left = [one for one, is_own in zip(found, own, strict=True) if not (is_own and one.key in keys)]
-    assert untied.links == left
-    assert untied.known == len(found) - len(left)
-    assert set(untied.own) == {
-        one.key for one, is_own in zip(found, own, strict=True) if is_own and one.key not in keys
-    }
+    assert untied(crossed(bundled(found))) == found
 
 
 def test_thirty_links_of_one_page_are_one_bundle() -> None:
@@ -81,7 +67,7 @@ def test_thirty_links_of_one_page_are_one_bundle() -> None:
 )
 def test_a_bundle_whose_strings_do_not_match_is_refused(keys: bytes, urls: str) -> None:
     with pytest.raises(ValueError, match="keys"):
-        Untied(PAGE, [Bundle(keys, urls, Host("http://a.test"), 1)], Told())
+        untied([Bundle(keys, urls, Host("http://a.test"), 1)])
 
 
 def test_what_was_told_is_forgotten_in_halves() -> None:
@@ -114,3 +100,18 @@ def test_a_worker_that_leaves_a_link_out_says_so() -> None:
     sifted = offered.sifted(Delivery(outcome)).outcome.result
     assert isinstance(sifted, Fetched)
     assert (sifted.links, sifted.told_before, offered.saved) == ((link("1", "another-"),), 1, 1)
+
+
+def test_what_is_left_out_tells_a_section_the_same_as_what_is_sent() -> None:
+    """Whether a section has an end is learnt from links to what is known, whoever read them."""
+    page = "http://own-host/shop/shelf/1"
+    inside, parent, folder, outside = (
+        replace(link(str(number)), url=f"http://own-host/{path}")
+        for number, path in enumerate(("shop/shelf/2", "shop/shelf/0", "shop/shelf/", "about"))
+    )
+    links = (inside, parent, folder, outside)
+    row = UrlRow(url=page, state=UrlState.QUEUED, priority=1, depth=1, via=Via.LINK, parent=parent.key)
+    name = section(page)
+    sent = growth._known(links, (), name, row, b"")
+    assert sent == [inside.key[-MARK:]]
+    assert growth._known((), (), name, row, _marks_inside(page, links)) == sent

@@ -12,12 +12,10 @@ from skitter.schedule.traps import (
     Level,
     Sight,
     account,
-    account_growth,
     count_pair,
     credit,
     has_mark,
     is_contradicted,
-    is_endless,
     is_enough,
     is_idle,
     is_to_be_checked,
@@ -165,32 +163,6 @@ def test_a_parameter_that_ever_mattered_takes_twenty_times_as_much() -> None:
         assert not is_idle(seen)
     count_pair(seen, 1, alike=True)
     assert is_idle(seen)
-
-
-# -- growth
-
-
-def test_a_section_in_which_every_page_leads_to_new_ones_is_endless() -> None:
-    seen = fresh(Level.SECTION)
-    for _ in range(48):
-        assert not is_endless(seen)
-        account_growth(seen, 6, 2)
-    assert is_endless(seen)
-
-
-@pytest.mark.parametrize(("brought", "known"), [(1, 2), (0, 9)])
-def test_chains_and_leaves_have_an_end(brought: int, known: int) -> None:
-    seen = fresh(Level.SECTION)
-    for _ in range(1000):
-        account_growth(seen, brought, known)
-    assert not is_endless(seen)
-
-
-def test_links_to_what_is_known_tell_of_an_end() -> None:
-    seen = fresh(Level.SECTION)
-    for number in range(1000):
-        account_growth(seen, 6, 2 + number % 2)
-    assert not is_endless(seen)
 
 
 # -- budgets

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from skitter.clock import Clock
-from skitter.desk.bundles import Told
 from skitter.desk.desk import Desk
 from skitter.desk.wire import Ask
 from skitter.frontier.base import REMOTE
@@ -44,7 +43,6 @@ class Crew:
         self.desk = desk
         self._prefix = "" if leashed else REMOTE
         self.server = secrets.token_hex(8)
-        self.told = Told()
         self._clock = clock
         self._members: OrderedDict[str, Member] = OrderedDict()
 

@@ -48,7 +48,7 @@ POINTS = {
 ENOUGH = 48
 ENOUGH_OF_SHAPE = 24
 # What was pardoned once has to be that much worse to be stopped again.
-_PATIENCE = 4
+PATIENCE = 4
 # A run without novelty must be so many times as long as the usual way from one novel page to the next:
 # e**-5 at first; with ln(novel) more, as there were that many occasions for a long run.
 _UNUSUAL = 5.0
@@ -60,7 +60,7 @@ _FIRST_CHECK = 64
 # pages of honest hosts that were looked at none had the title of one of the eight before it; of the endless ones
 # that differ in more than three bits nine in ten had, and a text within twelve.
 KIN = 12
-_MARK = 4
+MARK = 4
 # A family is judged for what its skeletons have in common: of one alone, the skeleton is judged.
 _SCATTERED = 4
 _MARKS_KEPT = 8
@@ -98,12 +98,15 @@ _SCATTERED_LEVELS = {Level.FAMILY: 2, Level.UNSEEN: 4}
 
 
 class Evidence(msgspec.Struct, array_like=True):
-    """What was seen of a subject. `fetched` and `novel` are since its host first repeated itself; `run` pages in
-    a row brought nothing new, worth `points`. `marks` are of the last different texts, `last` the keys of the
-    last pages. `trap` is the verdict in force; `late` counts novel pages since it fell, `refused` what it refused
-    and `passed` what it let through as samples. `exempt` by the operator. `scattered` are marks of a family's
-    skeletons. Of a section, `grown` pages brought more of the same, `brought` in all, and had `again` links to
-    what was known, `least` each. Of a parameter, `run` and `novel` weigh pairs of pages that differ in it alone:
+    """What was seen of a subject. `fetched` and `novel` are since its host first repeated itself; `run` pages
+    in a row brought nothing new, worth `points`. `marks` are of the last different texts, `last` the keys of
+    the last pages. `trap` is the verdict in force; `late` counts novel pages since it fell, `refused` what it
+    refused and `passed` what it let through as samples. `exempt` by the operator. `scattered` are marks of a
+    family's skeletons. Of a section, `grown` pages brought more of the same, `brought` in all, and met
+    `again` what was known of it, beside marks of what is `usual` on each; `entered` were linked from
+    elsewhere. `lines` are the pages at which its soundings are now, and how deep; `bottomless` ones in a row
+    found no end, and none begins before `sound_from` pages were looked at. `least` is of rows from before
+    there were soundings. Of a parameter, `run` and `novel` weigh pairs of pages that differ in it alone:
     alike, or not."""
 
     name: str
@@ -129,12 +132,17 @@ class Evidence(msgspec.Struct, array_like=True):
     brought: int = 0
     again: int = 0
     least: int = -1
+    entered: int = 0
+    usual: bytes = b""
+    lines: dict[bytes, int] = msgspec.field(default_factory=dict)
+    bottomless: int = 0
+    sound_from: int = 0
 
     def scatter(self, mark: bytes, sight: Sight) -> None:
         """Of a family: which skeletons took part in the run."""
         if sight is Sight.NOVEL:
             self.scattered = b""
-        elif len(self.scattered) < _MARK * _SCATTERED and not has_mark(self.scattered, mark):
+        elif len(self.scattered) < MARK * _SCATTERED and not has_mark(self.scattered, mark):
             self.scattered += mark
 
 
@@ -163,14 +171,14 @@ def is_enough(seen: Evidence) -> bool:
     """Whether this subject is to be stopped now."""
     if seen.trap or seen.exempt:
         return False
-    if seen.level in _SCATTERED_LEVELS and len(seen.scattered) < _MARK * _SCATTERED:
+    if seen.level in _SCATTERED_LEVELS and len(seen.scattered) < MARK * _SCATTERED:
         return False
     return seen.points >= needed(seen) and seen.run >= unusual_run(seen)
 
 
 def needed(seen: Evidence) -> int:
     enough = ENOUGH_OF_SHAPE if seen.shaped else ENOUGH
-    return int(enough * _SCATTERED_LEVELS.get(seen.level, 1) * _PATIENCE**seen.pardons)
+    return int(enough * _SCATTERED_LEVELS.get(seen.level, 1) * PATIENCE**seen.pardons)
 
 
 def unusual_run(seen: Evidence) -> float:
@@ -201,45 +209,12 @@ def room(seen: Evidence) -> int:
 
 
 def has_mark(marks: bytes, mark: bytes) -> bool:
-    return mark in marks and any(marks[at : at + _MARK] == mark for at in range(0, len(marks), _MARK))
+    return mark in marks and any(marks[at : at + MARK] == mark for at in range(0, len(marks), MARK))
 
 
 def with_mark(marks: bytes, mark: bytes) -> bytes:
     """The last few different ones, the latest first."""
-    return marks if has_mark(marks, mark) else (mark + marks)[: _MARK * _MARKS_KEPT]
-
-
-# -- growth
-
-# Pages of a section that are looked at before it can be called endless; one page in four is.
-ONE_IN = 4
-_LOOKED_AT = 48
-_NEARLY_ALL = 0.95
-_HARDLY_EVER = 0.05
-_BROOD = 2
-
-
-def account_growth(seen: Evidence, brought: int, known: int) -> None:
-    """A novel page of a section brought new URLs of the same section, and had links to `known` ones."""
-    seen.fetched += 1
-    seen.grown += brought >= _BROOD
-    seen.brought += brought
-    seen.again += known
-    seen.least = known if seen.least < 0 else min(seen.least, known)
-    seen.late += bool(seen.trap) and not brought
-
-
-def is_endless(seen: Evidence) -> bool:
-    """Whether a section grows as none with an end does: nearly every page leads to new ones, and hardly a link to
-    what was known already. Where pages link each other, such links soon are the most."""
-    if seen.trap or seen.exempt or seen.fetched < _LOOKED_AT * _PATIENCE**seen.pardons:
-        return False
-    return seen.grown >= _NEARLY_ALL * seen.fetched and met_again(seen) <= _HARDLY_EVER * seen.brought
-
-
-def met_again(seen: Evidence) -> int:
-    """Links to what was known, without those that every page has: doors and navigation say nothing."""
-    return seen.again - seen.least * seen.fetched
+    return marks if has_mark(marks, mark) else (mark + marks)[: MARK * _MARKS_KEPT]
 
 
 # -- parameters
@@ -253,7 +228,7 @@ def is_idle(seen: Evidence) -> bool:
     """Whether a parameter changes nothing: pages that differ in it alone were alike, and hardly ever not."""
     if seen.trap or seen.exempt:
         return False
-    return seen.run >= _SAMPLES * _PATIENCE**seen.pardons and seen.novel * _RARELY <= seen.run
+    return seen.run >= _SAMPLES * PATIENCE**seen.pardons and seen.novel * _RARELY <= seen.run
 
 
 def count_pair(seen: Evidence, weight: int, *, alike: bool) -> None:

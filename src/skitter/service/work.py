@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from skitter import __version__
 from skitter.desk.brain import Delivery, Standing
-from skitter.desk.bundles import Untied
+from skitter.desk.bundles import untied
 from skitter.desk.crew import Crew
 from skitter.desk.wire import (
     JOIN,
@@ -33,7 +33,7 @@ from skitter.desk.wire import (
     Taken,
 )
 from skitter.frontier.base import Settled
-from skitter.model import Fetched, HostLease
+from skitter.model import Discovered, Fetched, HostLease
 from skitter.service.access import Role
 from skitter.service.brain import Brain
 from skitter.service.problem import Problem, Trouble
@@ -98,27 +98,19 @@ async def release(brain: Brain, call: Call[LeasesAsk, None]) -> Released:
 
 
 async def _settled_some(crew: Crew, ask: SettleAsk, some: slice) -> list[Settled]:
-    pairs = list(zip(ask.deliveries[some], ask.links[some], strict=True))
     try:
-        untied = [Untied(delivery.outcome.key, bundles, crew.told) for delivery, bundles in pairs]
+        links = [tuple(untied(bundles)) for bundles in ask.links[some]]
     except ValueError as error:
         raise Problem(Trouble.INVALID, f"links: {error}") from error
-    deliveries = [_with_links(delivery, one) for (delivery, _), one in zip(pairs, untied, strict=True)]
-    verdicts = [settlement.settled for settlement in await crew.desk.settled(deliveries)]
-    for one, verdict in zip(untied, verdicts, strict=True):
-        if verdict is not Settled.STALE:
-            crew.told.add(one.own)
-    return verdicts
+    deliveries = [_with(*pair) for pair in zip(ask.deliveries[some], links, strict=True)]
+    return [settlement.settled for settlement in await crew.desk.settled(deliveries)]
 
 
-def _with_links(delivery: Delivery, untied: Untied) -> Delivery:
+def _with(delivery: Delivery, links: tuple[Discovered, ...]) -> Delivery:
     outcome = delivery.outcome
-    result = outcome.result
-    if not isinstance(result, Fetched) or not (untied.links or untied.known):
+    if not links or not isinstance(outcome.result, Fetched):
         return delivery
-    told_before = result.told_before + untied.known
-    result = replace(result, links=tuple(untied.links), told_before=told_before)
-    return replace(delivery, outcome=replace(outcome, result=result))
+    return replace(delivery, outcome=replace(outcome, result=replace(outcome.result, links=links)))
 
 
 def _crew(brain: Brain) -> Crew:

@@ -8,13 +8,40 @@ last second. Bounded, by forgetting the older half.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
 from skitter.desk.brain import Delivery
-from skitter.desk.bundles import Told
 from skitter.model import Discovered, Fetched, Outcome, Via
+from skitter.schedule.traps import MARK
+from skitter.urls.skeleton import section
+
+# Keys, in each of two sets: some 20 MB in all.
+_MOST = 100_000
+
+
+class Told:
+    """Keys of links that accepted pages told of, within their own hosts: telling of them again says nothing new.
+    Bounded, by forgetting the older half. Absence means nothing."""
+
+    def __init__(self, most: int = _MOST) -> None:
+        self._most = most
+        self._new: set[bytes] = set()
+        self._old: set[bytes] = set()
+
+    def among(self, keys: Sequence[bytes]) -> set[bytes]:
+        """Those of the keys that were told."""
+        known = self._new.intersection(keys)
+        return known | self._old.intersection(keys) if self._old and len(known) < len(keys) else known
+
+    def add(self, keys: Iterable[bytes]) -> None:
+        self._new.update(keys)
+        if len(self._new) > self._most:
+            self._old, self._new = self._new, set()
+
+    def forget(self) -> None:
+        self._new, self._old = set(), set()
 
 
 class Offered:
@@ -31,10 +58,17 @@ class Offered:
         known = self._told.among([link.key for link in result.links])
         if not known:
             return delivery
-        links = tuple([link for link in result.links if link.key not in known or not _is_own(outcome, link)])
-        left_out = len(result.links) - len(links)
-        self.saved += left_out
-        result = replace(result, links=links, told_before=result.told_before + left_out)
+        links: list[Discovered] = []
+        left_out: list[Discovered] = []
+        for link in result.links:
+            (left_out if link.key in known and _is_own(outcome, link) else links).append(link)
+        self.saved += len(left_out)
+        result = replace(
+            result,
+            links=tuple(links),
+            told_before=len(left_out),
+            told_inside=_marks_inside(delivery.parcel.url, left_out) if delivery.parcel else b"",
+        )
         return replace(delivery, outcome=replace(outcome, result=result))
 
     def accepted(self, outcomes: Sequence[Outcome]) -> None:
@@ -44,6 +78,14 @@ class Offered:
 
     def forget(self) -> None:
         self._told.forget()
+
+
+def _marks_inside(url: str, links: Sequence[Discovered]) -> bytes:
+    """Of links within the section that the page lies in, but not to the folders that it lies in: from these the
+    frontier learns whether a section has an end (frontier/rocks/growth.py)."""
+    name = section(url)
+    inside = [link for link in links if link.url.startswith(name) and not url.startswith(link.url)]
+    return b"".join([link.key[-MARK:] for link in inside])
 
 
 def _is_own(outcome: Outcome, link: Discovered) -> bool:

@@ -13,6 +13,7 @@ from skitter.frontier.base import REMOTE
 from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.elsewhere import Elsewhere
+from skitter.frontier.rocks.growth import LINE_TIER, SOUNDED
 from skitter.frontier.rocks.rows import (
     ERRAND_LANE,
     HostRow,
@@ -149,11 +150,14 @@ class Leasing:
     def _pages(
         self, turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, tier: int, most: int
     ) -> list[tuple[Task, bytes]]:
-        """The tier whose turn it is goes first; the rest of the lease is filled by urgency."""
+        """The tier whose turn it is goes first; the rest of the lease is filled by urgency. Of a host that is
+        being sounded the lines go first: what else is leased meanwhile may be a trap's."""
         chosen: list[tuple[Task, bytes]] = []
         if self._traps.enabled and lease.parallel == 1:
             # a host has to show what its pages are worth before many are asked for at once
             most = min(most, max(CAUTIOUS, 2 * host.novel))
+            if host.sounding:
+                most, tier = min(most, SOUNDED), LINE_TIER
         rows = turn.small_host(ident, host)
         for lane_tier in (tier, *(t for t in range(TIERS) if t != tier)):
             if len(chosen) >= most or not host.queued[lane_tier]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from skitter.frontier.base import Settled, Settlement
+from skitter.frontier.rocks import growth
 from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.admission import ADDED, KNOWN, Admission
 from skitter.frontier.rocks.aliases import name_canonical
@@ -214,11 +215,16 @@ class Settling:
         else:
             turn.put_url(outcome.key, row)
             turn.count(_STATES[row.state], 1)
-        added, known, refused = self._admit(turn, outcome.key[:8], links)
+        fresh: list[Discovered] = []
+        added, known, refused = self._admit(turn, outcome.key[:8], links, fresh)
         known += told_before
-        has_links = bool(links or told_before) and isinstance(result, Fetched)
-        if is_first and has_links and self._traps.wants_growth(host):
-            self._traps.learn_growth(turn, host, row, links, added + refused, known)
+        if (
+            is_first
+            and isinstance(result, Fetched)
+            and self._traps.enabled
+            and growth.is_looked_at(host, row)
+        ):
+            growth.learn(turn, host, outcome.key, row, links, fresh, result.told_inside)
         if known and is_first and isinstance(result, Redirected) and self._traps.enabled:
             self._traps.learn_redirect(turn, host, outcome.key, row)
         near = row.distance if row.near_of and isinstance(result, Fetched) else None
@@ -249,7 +255,10 @@ class Settling:
         )
         return msgspec.structs.replace(outcome, result=failed)
 
-    def _admit(self, turn: Turn, ident: bytes, links: tuple[Discovered, ...]) -> tuple[int, int, int]:
+    def _admit(
+        self, turn: Turn, ident: bytes, links: tuple[Discovered, ...], fresh: list[Discovered]
+    ) -> tuple[int, int, int]:
+        """How many were added, known and refused; what was not known goes to `fresh`."""
         # most links of a page: 0.1 us here, 0.6 by the certain keys, 1.5 through admission, 5 to 20 with a read
         young = turn.book.recent.young
         is_link = Via.LINK
@@ -268,7 +277,9 @@ class Settling:
             verdict = admit(turn, link)
             if verdict is KNOWN:
                 known += 1
-            elif verdict is ADDED:
+                continue
+            fresh.append(link)
+            if verdict is ADDED:
                 added += 1
             else:
                 refused += 1

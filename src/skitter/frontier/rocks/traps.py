@@ -7,11 +7,11 @@ repeated itself. Never fetches, and never refuses a seed or what a page needs to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from skitter.frontier.rocks import parameters, verdicts
 from skitter.frontier.rocks.book import Turn
+from skitter.frontier.rocks.growth import section_key
 from skitter.frontier.rocks.probe import ask_for_probe, learn_probe
 from skitter.frontier.rocks.rows import HostRow, UrlRow
 from skitter.frontier.rocks.sights import Likeness, as_seen_by, likeness
@@ -24,21 +24,17 @@ from skitter.frontier.rocks.subjects import (
     unseen_key,
     write,
 )
-from skitter.model import Discovered, Fetched, Via
+from skitter.model import Fetched, Via
 from skitter.schedule.budgets import allowance, is_spent
 from skitter.schedule.traps import (
-    ONE_IN,
     Evidence,
     Level,
     Sight,
     account,
-    account_growth,
     credit,
     is_contradicted,
-    is_endless,
     is_enough,
     is_to_be_checked,
-    met_again,
     room,
     with_mark,
 )
@@ -54,8 +50,6 @@ _WORTH_A_PROBE = 18
 CAUTIOUS = 8
 # All that lies right under the root has nothing in common.
 _ROOT = "/*"
-# A host with fewer pages is small, whatever it leads to.
-_GROWN_UP = 32
 # Of a host that never repeated itself, pairs of pages that tell of a parameter: the first, then one in so many.
 _ALL_PAIRS = 8
 
@@ -146,27 +140,6 @@ class Traps:
             seen.marks = with_mark(seen.marks, page.found.mark)
         write(turn, subject, seen)
         return subject, seen, sight
-
-    def wants_growth(self, host: HostRow) -> bool:
-        return self.enabled and host.pages >= _GROWN_UP and host.pages % ONE_IN == 0
-
-    def learn_growth(
-        self, turn: Turn, host: HostRow, row: UrlRow, links: Sequence[Discovered], brought: int, known: int
-    ) -> None:
-        """One page in four of a larger host: whether its section leads to ever more of the same."""
-        name = section(row.url)
-        outside = sum(not link.url.startswith(name) for link in links)
-        subject = subject_key(host_id(host.host), "section " + name)
-        seen = evidence_of(turn.book, subject, name[len(host.host) :] + "**", Level.SECTION)
-        account_growth(seen, max(0, brought - outside), known)
-        write(turn, subject, seen)
-        self._reconsider(turn, seen)
-        if is_endless(seen):
-            why = (
-                f"{seen.grown} of {seen.fetched} pages looked at led to more of the same, "
-                f"{seen.brought:,} in all, and {met_again(seen):,} links to what was known"
-            )
-            verdicts.fall(turn, subject, seen, host.host, row.url, why)
 
     def _credit_parent(self, turn: Turn, ident: bytes, page: _Page) -> None:
         """What led to a novel page of another kind was worth its fetch, however it looks itself."""
@@ -264,7 +237,7 @@ class Traps:
     ) -> Stopped | None:
         """By a verdict on many kinds of pages, of which this one is of."""
         family = subject_key(ident, "family " + shape.coarse)
-        found = _in_force(turn, family) or _in_force(turn, subject_key(ident, "section " + section(url)))
+        found = _in_force(turn, family) or _in_force(turn, section_key(ident, section(url)))
         if found is None and is_unseen and evidence(turn.book, family) is None:
             found = _in_force(turn, unseen_key(ident))
         return found

@@ -125,7 +125,7 @@ def end(turn: Turn, number: int, how: str) -> bool:
     seen = evidence(turn.book, row.subject)
     if seen is not None and seen.trap == number:
         row.released = seen.refused
-        seen.trap = seen.run = seen.points = seen.late = seen.refused = 0
+        seen.trap = seen.run = seen.points = seen.late = seen.refused = seen.bottomless = 0
         seen.pardons += 1
         seen.exempt = seen.exempt or how == UNDONE
         write(turn, row.subject, seen)
