@@ -33,7 +33,7 @@ STAGES = {
         "skitter.urls.links:LinkReader.targets",
     ),
     "digests": ("skitter.worker.step:sha256", "skitter.archive.warc:_digested"),
-    "deflate": ("skitter.archive.warc:_member",),
+    "deflate": ("skitter.archive.coding:_deflated",),
     "archive: header blocks, index line": ("skitter.archive.packing:Packer.pack",),
     "archive: metadata and table rows": (
         "skitter.archive.packing:described",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skitter.urls.canonical import normalise
@@ -107,6 +107,8 @@ def test_any_url_has_a_skeleton_that_its_values_do_not_change(path: str, query: 
     assert only_difference(url, url) == ""
 
 
-@given(st.integers(0, 10**6), st.integers(0, 10**6))
+# Six digits may be a year and a month.
+@given(st.integers(0, 99_999), st.integers(0, 99_999))
+@example(2026, 99_999)
 def test_numbers_are_all_one(one: int, other: int) -> None:
     assert skeleton(f"{H}/item-{one}x/view").fine == skeleton(f"{H}/item-{other}x/view").fine
