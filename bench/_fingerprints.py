@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench._gauge import cpu_seconds, disk_bytes
+from bench._report import progress
 from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.near import look_up, prepare, remember
@@ -29,7 +30,7 @@ from skitter.settings import Settings
 _BATCH = 20_000
 _TURN = 20
 _ASKED = 2_000
-_ROUNDS = 5
+_ROUNDS = 15
 _SETTLE = 60.0
 _QUIET = 0.05
 
@@ -43,20 +44,48 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
     disk: int
 
 
-def measure(folder: Path, count: int, seed: int) -> Cost:
-    settings = Settings()
-    memory = MemoryPlan.of(settings.frontier)
-    store = Store(folder, memory)
-    _fill(store, np.random.default_rng(seed).integers(0, 1 << 64, count, np.uint64))
-    _wait_for_quiet()
-    book = Book(store, settings, memory, 0.0)
-    rng = random.Random(seed)
-    _look_ups(book, rng)
-    asking = min(_look_ups(book, rng) for _ in range(_ROUNDS))
-    adding = min(_adds(book, rng) for _ in range(_ROUNDS))
-    disk = disk_bytes(folder)
-    store.close()
-    return Cost(fingerprints=count, look_up_us=asking, add_us=adding, disk=disk)
+class Index:
+    """One of so many fingerprints, filled and at rest."""
+
+    def __init__(self, folder: Path, count: int, seed: int) -> None:
+        settings = Settings()
+        memory = MemoryPlan.of(settings.frontier)
+        self._folder, self._count = folder, count
+        self._store = Store(folder, memory)
+        _fill(self._store, np.random.default_rng(seed).integers(0, 1 << 64, count, np.uint64))
+        _wait_for_quiet()
+        self._book = Book(self._store, settings, memory, 0.0)
+        self._rng = random.Random(seed)
+        self._asking: list[float] = []
+        self._adding: list[float] = []
+        _look_ups(self._book, self._rng)
+
+    def ask(self) -> None:
+        self._asking.append(_look_ups(self._book, self._rng))
+
+    def add(self) -> None:
+        self._adding.append(_adds(self._book, self._rng))
+
+    def close(self) -> Cost:
+        disk = disk_bytes(self._folder)
+        self._store.close()
+        return Cost(
+            fingerprints=self._count, look_up_us=min(self._asking), add_us=min(self._adding), disk=disk
+        )
+
+
+def measure(folder: Path, sizes: Sequence[int], seed: int) -> list[Cost]:
+    """By turns, 30 ms each: what a read costs changes by a factor of two within a minute on some machines, with
+    what else uses their memory, and must not fall on one of the sizes alone."""
+    indexes = []
+    for size in sizes:
+        progress(f"an index of {size:,}")
+        indexes.append(Index(folder / str(size), size, seed))
+    for act in (Index.ask, Index.add):
+        for _ in range(_ROUNDS):
+            for index in indexes:
+                act(index)
+    return [index.close() for index in indexes]
 
 
 def _look_ups(book: Book, rng: random.Random) -> float:

@@ -70,11 +70,8 @@ def _run(texts: Sequence[str], pairs: Sequence[Pair], options: argparse.Namespac
     took = {"skitter": _cost_of(simhash, texts)}
     if (other := _peer()) is not None:
         took["simhash (PyPI)"] = _cost_of(other, texts[:200])
-    costs = []
-    for size in options.sizes:
-        progress(f"an index of {size:,}")
-        with tempfile.TemporaryDirectory(prefix="skitter-near-") as folder:
-            costs.append(measure(Path(folder) / "index", size, options.seed))
+    with tempfile.TemporaryDirectory(prefix="skitter-near-") as folder:
+        costs = measure(Path(folder), options.sizes, options.seed)
     return _report(curve, took, costs)
 
 
