@@ -218,15 +218,12 @@ class Settling:
         fresh: list[Discovered] = []
         added, known, refused = self._admit(turn, outcome.key[:8], links, fresh)
         known += told_before
-        if (
-            is_first
-            and isinstance(result, Fetched)
-            and self._traps.enabled
-            and growth.is_looked_at(host, row)
-        ):
-            growth.learn(turn, host, outcome.key, row, links, fresh, result.told_inside)
-        if known and is_first and isinstance(result, Redirected) and self._traps.enabled:
-            self._traps.learn_redirect(turn, host, outcome.key, row)
+        if is_first and self._traps.enabled:
+            match result:
+                case Fetched() if growth.is_looked_at(host, row):
+                    growth.learn(turn, host, outcome.key, row, links, fresh, result.told_inside)
+                case Redirected() if known:
+                    self._traps.learn_redirect(turn, host, outcome.key, row)
         near = row.distance if row.near_of and isinstance(result, Fetched) else None
         return Settlement(settled, _STATES[row.state], added, known, refused, near=near)
 
