@@ -302,7 +302,7 @@ class Step:
 
 
 def _simhash() -> Callable[[str], int | None]:
-    # numpy comes with it, in 0.1 s: commands that only look on do without
+    # without the kernel numpy comes with it, in 0.1 s: commands that only look on do without
     from skitter.parse.fingerprint import simhash
 
     return simhash
