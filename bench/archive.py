@@ -160,7 +160,7 @@ def stages(given: Sequence[Given]) -> dict[str, Callable[[], object]]:
             for coding in (GZIP, ZSTD)
             for level in range(4)
         },
-        "request record": each(lambda e, _: short(warc.request_record(e, "urn:x", "2026", ""))),
+        "request record": each(lambda e, _: short(warc.request_record(e.request, "urn:x", "2026", ""))),
         "index key": each(lambda e, _: surt(e.url)),
         "metadata record with outlinks": each(
             lambda e, said: short(

@@ -16,7 +16,6 @@ from functools import lru_cache
 from hashlib import sha256
 
 from skitter import __version__
-from skitter.archive.heads import request_head
 from skitter.model import Copy, Exchange
 
 _PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
@@ -110,10 +109,10 @@ def warcinfo(record_id: str, date: str, segment: str, about: Mapping[str, str]) 
     return _digested("warcinfo", record_id, date, extra, block.encode("utf-8", "replace"))
 
 
-def request_record(exchange: Exchange, record_id: str, date: str, common: str) -> bytes:
+def request_record(request: bytes, record_id: str, date: str, common: str) -> bytes:
     # No digest, as in Common Crawl's files: it would cost 8 us to guard bytes that a check sum guards already.
     extra = f"{common}Content-Type: application/http; msgtype=request\r\n"
-    return _record("request", record_id, date, extra, request_head(exchange.request), b"")
+    return _record("request", record_id, date, extra, request, b"")
 
 
 def block_digest(head: bytes, body: bytes) -> bytes:

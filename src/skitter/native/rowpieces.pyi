@@ -1,0 +1,15 @@
+from skitter.archive.rows import Said
+from skitter.model import Exchange
+
+def row_pieces(
+    exchange: Exchange,
+    said: Said,
+    uri: str,
+    surt: str,
+    digest: str,
+    mime: str,
+    text: bytes,
+    text_digest: str,
+    with_links: bool,
+    /,
+) -> tuple[bytes, bytes, bytes]: ...

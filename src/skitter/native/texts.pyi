@@ -1,0 +1,19 @@
+from skitter.archive.texts_plain import Texts
+from skitter.model import Exchange
+
+def texts(
+    exchange: Exchange,
+    head: bytes,
+    request: bytes,
+    unique: str,
+    uri: str,
+    key: str,
+    mime: str,
+    detected: str,
+    block: bytes,
+    payload: bytes,
+    about: str | None,
+    /,
+) -> Texts: ...
+def digest_field(digest: bytes, /) -> str: ...
+def warc_date(at: float, /) -> str: ...
