@@ -14,8 +14,10 @@ __all__ = ["row_pieces"]
 
 try:
     from skitter.native.rowpieces import row_pieces as _pieces
+    from skitter.native.rowpieces import utf8
 except ImportError:
     from skitter.archive.rowpieces_plain import row_pieces as _pieces
+    from skitter.archive.rowpieces_plain import utf8
 
 
 def row_pieces(
@@ -29,12 +31,5 @@ def row_pieces(
     with_links: bool,
     with_text: bool,
 ) -> Pieces:
-    text = _utf8(said.text) if with_text else b""
+    text = utf8(said.text) if with_text else b""
     return _pieces(exchange, said, uri, surt, digest, mime, text, text_digest(text), with_links)
-
-
-def _utf8(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace")

@@ -86,3 +86,8 @@ def micros_of(at: float) -> int:
     """The same instant as the record's WARC-Date, to the microsecond."""
     second = math.floor(at)
     return second * 1_000_000 + int((at - second) * 1e6)
+
+
+def utf8(text: str, /) -> bytes:
+    """With `?` for what is no text: lone surrogates."""
+    return text.encode("utf-8", "replace")

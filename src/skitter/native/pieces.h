@@ -8,6 +8,8 @@
 #include <Python.h>
 #include <string.h>
 
+#include "utf8_core.h"
+
 enum { MOST_PIECES = 64, MOST_OWNED = 64 };
 
 typedef struct {
@@ -87,6 +89,26 @@ static inline int own(Owned *owned, PyObject *object)
 }
 
 /* The UTF-8 of a str, with ? in place of what is no text: lone surrogates. */
+static inline PyObject *utf8_of(PyObject *text)
+{
+    Py_ssize_t count = PyUnicode_GET_LENGTH(text);
+    const void *from = PyUnicode_DATA(text);
+    int width = PyUnicode_KIND(text);
+    if (PyUnicode_IS_ASCII(text))
+        return PyBytes_FromStringAndSize(from, count);
+    if (width > 2 || count > PY_SSIZE_T_MAX / 4)
+        return PyUnicode_AsEncodedString(text, "utf-8", "replace");
+    PyObject *coded = PyBytes_FromStringAndSize(NULL, count * (width + 1));
+    if (!coded)
+        return NULL;
+    uint8_t *start = (uint8_t *)PyBytes_AS_STRING(coded);
+    uint8_t *end = width == 1 ? write_utf8_of_bytes(from, (size_t)count, start)
+                              : write_utf8_of_pairs(from, (size_t)count, start);
+    _PyBytes_Resize(&coded, end - start);
+    return coded;
+}
+
+/* The same, of an ASCII str as it lies there. */
 static inline int view_of(PyObject *object, Piece *piece, Owned *owned)
 {
     if (!PyUnicode_Check(object)) {
@@ -97,7 +119,7 @@ static inline int view_of(PyObject *object, Piece *piece, Owned *owned)
         *piece = (Piece){(const char *)PyUnicode_1BYTE_DATA(object), (size_t)PyUnicode_GET_LENGTH(object)};
         return 1;
     }
-    PyObject *coded = PyUnicode_AsEncodedString(object, "utf-8", "replace");
+    PyObject *coded = utf8_of(object);
     if (!own(owned, coded))
         return 0;
     *piece = (Piece){PyBytes_AS_STRING(coded), (size_t)PyBytes_GET_SIZE(coded)};

@@ -1,0 +1,3 @@
+from skitter.archive.columns_plain import Raw
+
+def columns_of(journal: bytes, /) -> Raw | None: ...
