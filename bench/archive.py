@@ -25,7 +25,7 @@ from bench._report import last_line, progress, table
 from skitter.archive import warc
 from skitter.archive.coding import GZIP, ZSTD
 from skitter.archive.packing import Packer
-from skitter.archive.rows import Said, described
+from skitter.archive.rows import Said, described, outlinks_of
 from skitter.archive.store import Archive
 from skitter.archive.surt import surt
 from skitter.clock import SystemClock
@@ -164,7 +164,7 @@ def stages(given: Sequence[Given]) -> dict[str, Callable[[], object]]:
         "index key": each(lambda e, _: surt(e.url)),
         "metadata record with outlinks": each(
             lambda e, said: short(
-                warc.metadata_record("urn:x", "urn:y", "2026", "", described(e, said, with_outlinks=True))
+                warc.metadata_record("urn:x", "urn:y", "2026", "", described(e, said, outlinks_of(said)))
             )
         ),
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, Protocol, cast
 
 import zstandard
@@ -61,16 +62,11 @@ class Coding(NamedTuple):
 
 def _gzip_coder(level: int) -> Coder:
     # Level 0 for short ones: a third of the time of level 1, and a few bytes more.
-    return Coder(
-        GZIP,
-        lambda record: _deflated(record, level),
-        lambda record: _deflated(record, 0),
-    )
+    return Coder(GZIP, _gzip_compressor(level), _gzip_compressor(0))
 
 
-def _deflated(record: bytes, level: int) -> bytes:
-    member: bytes = isal_zlib.compress(record, level, _GZIP)
-    return member
+def _gzip_compressor(level: int) -> Callable[[bytes], bytes]:
+    return partial(isal_zlib.compress, level=level, wbits=_GZIP)
 
 
 def _gzip_beginning(start: bytes | memoryview, most: int) -> bytes:

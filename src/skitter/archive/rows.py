@@ -159,7 +159,7 @@ def whole_frames(journal: bytes) -> int:
     return whole
 
 
-def described(exchange: Exchange, said: Said, *, with_outlinks: bool) -> str:
+def described(exchange: Exchange, said: Said, outlinks: str = "") -> str:
     """The block of a metadata record, by the names that Heritrix gave its fields."""
     waited = round(max(0.0, exchange.ended_at - exchange.sent_at) * 1000)
     block = f"fetchTimeMs: {waited}\r\n{_timings(exchange)}"
@@ -171,9 +171,12 @@ def described(exchange: Exchange, said: Said, *, with_outlinks: bool) -> str:
         block += f"charsetForLinkExtraction: {said.charset}\r\n"
     if said.redirect:
         block += f"outlink: {said.redirect} R Location:\r\n"
-    if with_outlinks:
-        block += "".join([f"outlink: {target} {_context(link)}\r\n" for target, link in said.links])
-    return block
+    return block + outlinks
+
+
+def outlinks_of(said: Said) -> str:
+    """10 to 17 us for 34 of them."""
+    return "".join([f"outlink: {target} {_context(link)}\r\n" for target, link in said.links])
 
 
 def _timings(exchange: Exchange) -> str:

@@ -13,7 +13,19 @@ enum { DIGEST = 32, LETTERS = 56, FIELD = 7 + LETTERS, DATE = 27, STAMP = 14 };
 /* The years 1 to 9999, as Python's dates. */
 static const double FIRST_SECOND = -62135596800.0, AFTER_LAST_SECOND = 253402300800.0;
 
-static PyObject *name_address, *name_http_version, *name_truncated, *name_sent_at, *name_status, *name_body;
+enum { MOST_HOPS = 100, DIGITS = 24 };
+
+enum Name {
+    ADDRESS, BODY, CHARSET, CONNECT_MS, DEPTH, DNS_MS, ENDED_AT, FIRST_BYTE_MS, HTTP_VERSION, KIND, REDIRECT, SENT_AT,
+    STATUS, TLS_CIPHER, TLS_MS, TLS_VERSION, TRUNCATED, NAMES
+};
+
+static const char *const NAME_TEXTS[NAMES] = {
+    "address", "body", "charset", "connect_ms", "depth", "dns_ms", "ended_at", "first_byte_ms", "http_version", "kind",
+    "redirect", "sent_at", "status", "tls_cipher", "tls_ms", "tls_version", "truncated",
+};
+
+static PyObject *names[NAMES];
 
 /* Base32 of 32 bytes: 51 letters of 5 bits, one of a single bit, and the padding to a multiple of eight. */
 static void spell_digest(const uint8_t *digest, char *field)
@@ -88,11 +100,22 @@ static Piece protocol_of(Piece version)
     return (Piece){"", 0};
 }
 
+enum Wait { DNS, CONNECT, TLS, FIRST_BYTE, WAITS };
+
+/* What the metadata record tells. */
 typedef struct {
-    Piece head, request, unique, uri, key, mime, detected, about, body, address, protocol;
+    Piece kind, charset, redirect, tls_version, tls_cipher, outlinks;
+    long long depth;
+    double whole, waits[WAITS];
+    char whole_digits[DIGITS], digits[WAITS][DIGITS];
+} About;
+
+typedef struct {
+    Piece head, request, unique, uri, key, mime, detected, body, address, protocol;
     long long status;
     int has_about, has_payload, truncated;
-    char date[DATE], stamp[STAMP], block[FIELD], payload[FIELD], status_digits[24];
+    About about;
+    char date[DATE], stamp[STAMP], block[FIELD], payload[FIELD], status_digits[DIGITS];
 } Exchange;
 
 static int digest_of(PyObject *given, char *field, int *is_there)
@@ -114,12 +137,12 @@ static int read_exchange(PyObject *from, Exchange *to, Owned *owned)
 {
     double at;
     Piece version;
-    PyObject *body = attribute(from, name_body, owned);
-    if (!body || !bytes_view_of(body, &to->body) || !float_attribute(from, name_sent_at, &at, owned) ||
-        !integer_attribute(from, name_status, &to->status, owned) ||
-        !string_attribute(from, name_address, &to->address, owned) ||
-        !string_attribute(from, name_http_version, &version, owned) ||
-        !truth_attribute(from, name_truncated, &to->truncated, owned) || !spell_date(at, to->date))
+    PyObject *body = attribute(from, names[BODY], owned);
+    if (!body || !bytes_view_of(body, &to->body) || !float_attribute(from, names[SENT_AT], &at, owned) ||
+        !integer_attribute(from, names[STATUS], &to->status, owned) ||
+        !string_attribute(from, names[ADDRESS], &to->address, owned) ||
+        !string_attribute(from, names[HTTP_VERSION], &version, owned) ||
+        !truth_attribute(from, names[TRUNCATED], &to->truncated, owned) || !spell_date(at, to->date))
         return 0;
     to->protocol = protocol_of(version);
     static const int DIGITS[STAMP] = {0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18};
@@ -127,6 +150,25 @@ static int read_exchange(PyObject *from, Exchange *to, Owned *owned)
         to->stamp[digit] = to->date[DIGITS[digit]];
     snprintf(to->status_digits, sizeof to->status_digits, "%lld", to->status);
     return 1;
+}
+
+static int read_about(PyObject *exchange, PyObject *said, PyObject *outlinks, About *to, Owned *owned)
+{
+    static const enum Name WAITED[WAITS] = {DNS_MS, CONNECT_MS, TLS_MS, FIRST_BYTE_MS};
+    double sent_at, ended_at;
+    for (int wait = 0; wait < WAITS; wait++)
+        if (!float_attribute(exchange, names[WAITED[wait]], &to->waits[wait], owned))
+            return 0;
+    if (!float_attribute(exchange, names[SENT_AT], &sent_at, owned) ||
+        !float_attribute(exchange, names[ENDED_AT], &ended_at, owned))
+        return 0;
+    to->whole = ended_at - sent_at > 0.0 ? (ended_at - sent_at) * 1000 : 0.0;
+    return string_attribute(exchange, names[TLS_VERSION], &to->tls_version, owned) &&
+           string_attribute(exchange, names[TLS_CIPHER], &to->tls_cipher, owned) &&
+           string_attribute(said, names[KIND], &to->kind, owned) &&
+           integer_attribute(said, names[DEPTH], &to->depth, owned) &&
+           string_attribute(said, names[CHARSET], &to->charset, owned) &&
+           string_attribute(said, names[REDIRECT], &to->redirect, owned) && view_of(outlinks, &to->outlinks, owned);
 }
 
 /* In the order of the arguments of `texts`. */
@@ -139,7 +181,7 @@ static int read_given(PyObject *const *given, Exchange *to, Owned *owned)
            view_of(given[4], &to->uri, owned) && view_of(given[5], &to->key, owned) &&
            view_of(given[6], &to->mime, owned) && view_of(given[7], &to->detected, owned) &&
            digest_of(given[8], to->block, &has_block) && digest_of(given[9], to->payload, &to->has_payload) &&
-           (!to->has_about || view_of(given[10], &to->about, owned));
+           (!to->has_about || read_about(given[0], given[10], given[11], &to->about, owned));
 }
 
 /* What all records of one exchange say. */
@@ -192,44 +234,102 @@ static void put_response_fields(Text *text, const Exchange *of)
     } while (0)
 
 /* The end of the fields, the block and the end of the record. */
-static PyObject *finished(Text *text, Piece head, Piece body)
+static PyObject *finished(Text *text, const Text *block)
 {
-    char digits[24];
-    int length = snprintf(digits, sizeof digits, "%zu", head.length + body.length);
+    char digits[DIGITS];
+    int length = snprintf(digits, sizeof digits, "%zu", block->length);
     LITERAL(text, "Content-Length: ");
     put(text, digits, (size_t)length);
     LITERAL(text, "\r\n\r\n");
-    put_piece(text, head);
-    put_piece(text, body);
+    put_text(text, block);
     LITERAL(text, "\r\n\r\n");
     return as_bytes(text);
 }
 
 static PyObject *request_of(const Exchange *of)
 {
-    Text text = {.count = 0};
+    Text text = {.count = 0}, block = {.count = 0};
     if (!of->request.length)
         return PyBytes_FromStringAndSize(NULL, 0);
     BEGIN(&text, of, "request", "0");
     put_common(&text, of);
     LITERAL(&text, "Content-Type: application/http; msgtype=request\r\n");
-    return finished(&text, of->request, (Piece){"", 0});
+    put_piece(&block, of->request);
+    return finished(&text, &block);
 }
 
 static PyObject *response_of(const Exchange *of, const Text *fields)
 {
-    Text text = {.count = 0};
+    Text text = {.count = 0}, block = {.count = 0};
     BEGIN(&text, of, "response", "1");
     put_text(&text, fields);
     LITERAL(&text, "WARC-Block-Digest: ");
     put(&text, of->block, FIELD);
     LITERAL(&text, "\r\n");
-    return finished(&text, of->head, of->body);
+    put_piece(&block, of->head);
+    put_piece(&block, of->body);
+    return finished(&text, &block);
 }
 
-static PyObject *metadata_of(const Exchange *of)
+/* Whole numbers of milliseconds; of what is half-way, the even one. */
+static void put_millis(Text *text, double millis, char *digits)
 {
-    Text text = {.count = 0};
+    int length = fabs(millis) < 1e15 ? snprintf(digits, DIGITS, "%lld", (long long)rint(millis)) : 0;
+    put(text, digits, (size_t)length);
+    LITERAL(text, "\r\n");
+}
+
+#define WAITED(text, about, wait, name)                                                                                \
+    do {                                                                                                               \
+        if ((about)->waits[wait] >= 0.5) {                                                                             \
+            LITERAL(text, name ": ");                                                                                  \
+            put_millis(text, (about)->waits[wait], (about)->digits[wait]);                                             \
+        }                                                                                                              \
+    } while (0)
+
+static void put_hops(Text *text, long long depth)
+{
+    static const char HOPS[MOST_HOPS + 1] =
+        "LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL"
+        "LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL";
+    LITERAL(text, "hopsFromSeed: ");
+    put(text, HOPS, depth > MOST_HOPS ? MOST_HOPS : depth > 0 ? (size_t)depth : 0);
+    LITERAL(text, "\r\n");
+}
+
+static void put_about(Text *text, About *about)
+{
+    LITERAL(text, "fetchTimeMs: ");
+    put_millis(text, about->whole, about->whole_digits);
+    WAITED(text, about, DNS, "dnsTimeMs");
+    WAITED(text, about, CONNECT, "connectTimeMs");
+    WAITED(text, about, TLS, "tlsTimeMs");
+    WAITED(text, about, FIRST_BYTE, "firstByteTimeMs");
+    if (about->tls_version.length) {
+        LITERAL(text, "tls: ");
+        put_piece(text, about->tls_version);
+        LITERAL(text, " ");
+        put_piece(text, about->tls_cipher);
+        LITERAL(text, "\r\n");
+    }
+    if (about->kind.length == 4 && memcmp(about->kind.start, "page", 4) == 0)
+        put_hops(text, about->depth);
+    if (about->charset.length) {
+        LITERAL(text, "charsetForLinkExtraction: ");
+        put_piece(text, about->charset);
+        LITERAL(text, "\r\n");
+    }
+    if (about->redirect.length) {
+        LITERAL(text, "outlink: ");
+        put_piece(text, about->redirect);
+        LITERAL(text, " R Location:\r\n");
+    }
+    put_piece(text, about->outlinks);
+}
+
+static PyObject *metadata_of(Exchange *of)
+{
+    Text text = {.count = 0}, block = {.count = 0};
     if (!of->has_about)
         return PyBytes_FromStringAndSize(NULL, 0);
     BEGIN(&text, of, "metadata", "2");
@@ -239,7 +339,8 @@ static PyObject *metadata_of(const Exchange *of)
     LITERAL(&text, "1>\r\nWARC-Refers-To: <");
     put_piece(&text, of->unique);
     LITERAL(&text, "1>\r\nContent-Type: application/warc-fields\r\n");
-    return finished(&text, of->about, (Piece){"", 0});
+    put_about(&block, &of->about);
+    return finished(&text, &block);
 }
 
 /* The URL as JSON: it is printable ASCII, of which two characters are escaped. */
@@ -290,7 +391,7 @@ static PyObject *fields_text(const Text *fields)
     return text;
 }
 
-static PyObject *texts_of(const Exchange *of)
+static PyObject *texts_of(Exchange *of)
 {
     static const Piece UNKNOWN = {"unk", 3}, REVISIT = {"warc/revisit", 12}, NOTHING = {"", 0};
     Text fields = {.count = 0};
@@ -323,8 +424,8 @@ static PyObject *texts_of(const Exchange *of)
 
 static PyObject *texts(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
-    if (count != 11) {
-        PyErr_SetString(PyExc_TypeError, "texts takes 11 values");
+    if (count != 12) {
+        PyErr_SetString(PyExc_TypeError, "texts takes 12 values");
         return NULL;
     }
     Owned owned = {.count = 0};
@@ -367,15 +468,8 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "texts", NULL, -1
 
 PyMODINIT_FUNC PyInit_texts(void)
 {
-    struct {
-        PyObject **name;
-        const char *text;
-    } names[] = {
-        {&name_address, "address"}, {&name_http_version, "http_version"}, {&name_truncated, "truncated"},
-        {&name_sent_at, "sent_at"}, {&name_status, "status"}, {&name_body, "body"},
-    };
-    for (size_t at = 0; at < sizeof names / sizeof *names; at++)
-        if (!(*names[at].name = PyUnicode_InternFromString(names[at].text)))
+    for (int at = 0; at < NAMES; at++)
+        if (!(names[at] = PyUnicode_InternFromString(NAME_TEXTS[at])))
             return NULL;
     return PyModule_Create(&definition);
 }

@@ -1,3 +1,4 @@
+from skitter.archive.rows import Said
 from skitter.archive.texts_plain import Texts
 from skitter.model import Exchange
 
@@ -12,7 +13,8 @@ def texts(
     detected: str,
     block: bytes,
     payload: bytes,
-    about: str | None,
+    said: Said | None,
+    outlinks: str,
     /,
 ) -> Texts: ...
 def digest_field(digest: bytes, /) -> str: ...
