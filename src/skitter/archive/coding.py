@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple, Protocol, cast
 
 import zstandard
@@ -66,7 +65,8 @@ def _gzip_coder(level: int) -> Coder:
 
 
 def _gzip_compressor(level: int) -> Callable[[bytes], bytes]:
-    return partial(isal_zlib.compress, level=level, wbits=_GZIP)
+    compress: Callable[[bytes, int, int], bytes] = isal_zlib.compress
+    return lambda record: compress(record, level, _GZIP)
 
 
 def _gzip_beginning(start: bytes | memoryview, most: int) -> bytes:

@@ -15,7 +15,7 @@ from skitter.archive.coding import CODINGS
 from skitter.archive.heads import request_head, response_head
 from skitter.archive.rowpieces import row_pieces
 from skitter.archive.rows import NOTHING_SAID, Pieces, Said, outlinks_of
-from skitter.archive.surt import surt
+from skitter.archive.surt import surt, usual_surt
 from skitter.archive.texts import texts
 from skitter.model import Exchange
 from skitter.settings import ArchiveSettings
@@ -49,12 +49,17 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
     reference: Reference
 
 
-def _content_type(exchange: Exchange) -> str:
+def _types(exchange: Exchange, detected: str) -> tuple[str, str]:
+    """What the server said, and what it is."""
     # Between hashing and compressing, a generator as `Exchange.header` has one takes 3 us.
+    said = ""
     for name, value in exchange.headers:
         if name == "content-type":
-            return value
-    return ""
+            said = value
+            break
+    if len(said) < warc.LONG_TYPE and len(detected) < warc.LONG_TYPE:
+        return warc.usual_types(said, detected)
+    return warc.media_type_of(said), warc.media_type_of(detected)
 
 
 class Packer:
@@ -84,10 +89,12 @@ class Packer:
         block = warc.block_digest(head, body)
         # The digest of a 304's absent body would say that the page is empty.
         payload = b"" if status == _NOT_MODIFIED else digest
-        uri, unique = warc.target_uri(exchange.url), next(self._ids)[:-1]
-        key = surt(uri)
-        mime = warc.media_type_of(_content_type(exchange))
-        detected = warc.media_type_of(said.media_type or media_type)
+        uri, unique = exchange.url, next(self._ids)[:-1]
+        key = usual_surt(uri)
+        if not key:
+            uri = warc.target_uri(uri)
+            key = surt(uri)
+        mime, detected = _types(exchange, said.media_type or media_type)
         told = said if self._with_metadata else None
         # Once is enough.
         outlinks = "" if told is None or self._with_links else outlinks_of(told)
@@ -95,7 +102,9 @@ class Packer:
         request, answer, metadata, line, fields, reference_line, spelled = texts(
             exchange, head, sent, unique, uri, key, mime, detected, block, payload, told, outlinks
         )
-        row = self._row(exchange, said, uri, key, spelled, mime)
+        row = None
+        if self._with_rows:
+            row = row_pieces(exchange, said, uri, key, spelled, mime, self._with_links, self._with_text)
         short = self._coder.short
         return Parcel(
             exchange.url,
@@ -110,20 +119,4 @@ class Packer:
             line,
             row,
             Reference(fields, head, reference_line),
-        )
-
-    def _row(
-        self, exchange: Exchange, said: Said, uri: str, key: str, payload: str, mime: str
-    ) -> Pieces | None:
-        if not self._with_rows:
-            return None
-        return row_pieces(
-            exchange,
-            said,
-            uri=uri,
-            surt=key,
-            digest=payload,
-            mime=mime,
-            with_links=self._with_links,
-            with_text=self._with_text,
         )

@@ -7,7 +7,9 @@ Python takes 30, and 5 for the digest of the text.
 
 from __future__ import annotations
 
-from skitter.archive.rows import Pieces, Said, text_digest
+from hashlib import sha256
+
+from skitter.archive.rows import Pieces, Said
 from skitter.model import Exchange
 
 __all__ = ["row_pieces"]
@@ -23,7 +25,6 @@ except ImportError:
 def row_pieces(
     exchange: Exchange,
     said: Said,
-    *,
     uri: str,
     surt: str,
     digest: str,
@@ -31,5 +32,8 @@ def row_pieces(
     with_links: bool,
     with_text: bool,
 ) -> Pieces:
+    """`digest` is the payload's as it is spelled. That of the text is made here, not by the one process that writes for
+    all."""
     text = utf8(said.text) if with_text else b""
-    return _pieces(exchange, said, uri, surt, digest, mime, text, text_digest(text), with_links)
+    text_digest = sha256(text).digest() if text else b""
+    return _pieces(exchange, said, uri, surt, digest, mime, text, text_digest, with_links)

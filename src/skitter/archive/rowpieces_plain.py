@@ -19,7 +19,7 @@ def row_pieces(
     digest: str,
     mime: str,
     text: bytes,
-    text_digest: str,
+    text_digest: bytes,
     with_links: bool,
     /,
 ) -> Pieces:
@@ -56,7 +56,7 @@ def row_pieces(
         said.failure,
         text,
         *(_link_columns(said.links) if with_links else _NO_LINKS),
-        text_digest,
+        f"sha256:{text_digest.hex()}" if text_digest else "",
     )
     return bare(before), bare(between), bare(after)
 

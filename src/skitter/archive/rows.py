@@ -98,7 +98,7 @@ Pieces = tuple[bytes, bytes, bytes]
 
 
 def text_digest(text: bytes | memoryview) -> str:
-    """Made where the page was read, not by the one process that writes for all."""
+    """Of rows that came without."""
     return f"sha256:{sha256(text).hexdigest()}" if text else ""
 
 

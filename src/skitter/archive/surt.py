@@ -42,10 +42,14 @@ _QUERY_SESSIONS = tuple(
 
 def surt(url: str) -> str:
     """The key of an http(s) URL; of anything else the URL itself. 1 us for a plain URL, 5 for others."""
+    return usual_surt(url) or _surt(url)
+
+
+def usual_surt(url: str) -> str:
+    """The key of a URL that needs no escaping to be written into a record; empty of many others."""
     path = usual_path(url)
-    if path is None or not (origin := _origin(url[: -len(path)])):
-        return _surt(url)
-    return origin + path
+    origin = _origin(url[: -len(path)]) if path is not None else ""
+    return f"{origin}{path}" if origin else ""
 
 
 # A lease brings several pages of one host in a row, here and below.

@@ -26,6 +26,7 @@ _UNSAFE_IN_URI = re.compile(r"[^\x21-\x7e]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _BASE32 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".ljust(256, b"=")
 _VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
+LONG_TYPE = 100
 _EPOCH = date(1970, 1, 1).toordinal()
 _SECONDS_A_DAY = 86_400
 
@@ -84,7 +85,7 @@ def target_uri(url: str) -> str:
 
 def media_type_of(content_type: str) -> str:
     """The type of a Content-Type value, without parameters; empty when it is none."""
-    return _usual_type(content_type) if len(content_type) < 100 else _type(content_type)
+    return _usual_type(content_type) if len(content_type) < LONG_TYPE else _type(content_type)
 
 
 def _type(content_type: str) -> str:
@@ -94,6 +95,12 @@ def _type(content_type: str) -> str:
 
 # Few spellings make up nearly all of what servers say.
 _usual_type = lru_cache(maxsize=256)(_type)
+
+
+@lru_cache(maxsize=256)
+def usual_types(content_type: str, detected: str) -> tuple[str, str]:
+    """Of both, at once; not of what is long."""
+    return _type(content_type), _type(detected)
 
 
 def warcinfo(record_id: str, date: str, segment: str, about: Mapping[str, str]) -> bytes:

@@ -2,9 +2,7 @@
 
 #include "msgpack.h"
 
-#include <stdio.h>
-
-enum { DIGITS = 24, FRAME = 5 };
+enum { FRAME = 5 };
 
 typedef struct {
     Piece line, segment, revisit_of, before, between;
@@ -32,9 +30,9 @@ static PyObject *whole_line(const Record *record)
     Text text = {.count = 0};
     put_piece(&text, record->line);
     LITERAL(&text, "\"length\": \"");
-    put(&text, length, (size_t)snprintf(length, sizeof length, "%lld", record->length));
+    put_number(&text, record->length, length);
     LITERAL(&text, "\", \"offset\": \"");
-    put(&text, offset, (size_t)snprintf(offset, sizeof offset, "%lld", record->offset));
+    put_number(&text, record->offset, offset);
     LITERAL(&text, "\", \"filename\": \"");
     put_piece(&text, record->segment);
     LITERAL(&text, "\"}\n");

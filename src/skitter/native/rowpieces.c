@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <structmember.h>
 
-enum { LINK_COLUMNS = 4, DEEPEST = 32767, LONGEST_ETAG = 500, LONGEST_DATE = 100 };
+enum { LINK_COLUMNS = 4, DEEPEST = 32767, LONGEST_ETAG = 500, LONGEST_DATE = 100, DIGEST = 32, FIELD = 7 + 64 };
 
 typedef struct {
     Piece *values;
@@ -261,16 +261,34 @@ static int put_simhash(Packed *packed, PyObject *said, Owned *owned)
     return !(value == (unsigned long long)-1 && PyErr_Occurred());
 }
 
-/* What comes before the links, with the text; what comes after them. */
-static int put_after(Packed *first, Packed *last, PyObject *const *given, Owned *owned)
+static void spell_digest(Piece digest, char *field)
+{
+    static const char HEX[] = "0123456789abcdef";
+    memcpy(field, "sha256:", 7);
+    for (size_t at = 0; at < DIGEST; at++) {
+        field[7 + 2 * at] = HEX[(uint8_t)digest.start[at] >> 4];
+        field[8 + 2 * at] = HEX[digest.start[at] & 15];
+    }
+}
+
+/* What comes before the links, with the text; what comes after them, its digest, which is spelled in `field`. */
+static int put_after(Packed *first, Packed *last, char *field, PyObject *const *given, Owned *owned)
 {
     PyObject *said = given[1];
-    Piece text;
+    Piece text, digest;
     if (!put_simhash(first, said, owned) || !put_attribute(first, said, NEAR_DUPLICATE_OF, owned) ||
         !put_attribute(first, said, FAILURE, owned) || !bytes_view_of(given[6], &text))
         return 0;
     put_binary(first, text);
-    return put_given(last, given[7], owned);
+    if (!bytes_view_of(given[7], &digest) || (digest.length && digest.length != DIGEST)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "a digest has 32 bytes");
+        return 0;
+    }
+    if (digest.length)
+        spell_digest(digest, field);
+    put_string(last, (Piece){field, digest.length ? FIELD : 0});
+    return 1;
 }
 
 static PyObject *joined_after(const Packed *first, const Links *links, const Packed *last)
@@ -298,12 +316,13 @@ static PyObject *after_of(PyObject *const *given, Owned *owned)
 {
     Packed first, last;
     Links links = {.count = 0};
+    char field[FIELD];
     clear(&first);
     clear(&last);
     PyObject *after = NULL;
     int with_links = PyObject_IsTrue(given[8]);
     PyObject *all = with_links > 0 ? attribute(given[1], names[LINKS], owned) : NULL;
-    if (with_links >= 0 && (!with_links || (all && view_links(&links, all))) && put_after(&first, &last, given, owned))
+    if (with_links >= 0 && (!with_links || (all && view_links(&links, all))) && put_after(&first, &last, field, given, owned))
         after = joined_after(&first, &links, &last);
     drop_links(&links);
     return after;

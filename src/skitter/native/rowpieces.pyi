@@ -9,7 +9,7 @@ def row_pieces(
     digest: str,
     mime: str,
     text: bytes,
-    text_digest: str,
+    text_digest: bytes,
     with_links: bool,
     /,
 ) -> tuple[bytes, bytes, bytes]: ...

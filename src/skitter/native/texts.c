@@ -6,14 +6,13 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
 
 enum { DIGEST = 32, LETTERS = 56, FIELD = 7 + LETTERS, DATE = 27, STAMP = 14 };
 
 /* The years 1 to 9999, as Python's dates. */
 static const double FIRST_SECOND = -62135596800.0, AFTER_LAST_SECOND = 253402300800.0;
 
-enum { MOST_HOPS = 100, DIGITS = 24 };
+enum { MOST_HOPS = 100 };
 
 enum Name {
     ADDRESS, BODY, CHARSET, CONNECT_MS, DEPTH, DNS_MS, ENDED_AT, FIRST_BYTE_MS, HTTP_VERSION, KIND, REDIRECT, SENT_AT,
@@ -115,7 +114,7 @@ typedef struct {
     long long status;
     int has_about, has_payload, truncated;
     About about;
-    char date[DATE], stamp[STAMP], block[FIELD], payload[FIELD], status_digits[DIGITS];
+    char date[DATE], stamp[STAMP], block[FIELD], payload[FIELD];
 } Exchange;
 
 static int digest_of(PyObject *given, char *field, int *is_there)
@@ -148,7 +147,6 @@ static int read_exchange(PyObject *from, Exchange *to, Owned *owned)
     static const int DIGITS[STAMP] = {0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18};
     for (int digit = 0; digit < STAMP; digit++)
         to->stamp[digit] = to->date[DIGITS[digit]];
-    snprintf(to->status_digits, sizeof to->status_digits, "%lld", to->status);
     return 1;
 }
 
@@ -237,9 +235,8 @@ static void put_response_fields(Text *text, const Exchange *of)
 static PyObject *finished(Text *text, const Text *block)
 {
     char digits[DIGITS];
-    int length = snprintf(digits, sizeof digits, "%zu", block->length);
     LITERAL(text, "Content-Length: ");
-    put(text, digits, (size_t)length);
+    put_number(text, (long long)block->length, digits);
     LITERAL(text, "\r\n\r\n");
     put_text(text, block);
     LITERAL(text, "\r\n\r\n");
@@ -274,8 +271,7 @@ static PyObject *response_of(const Exchange *of, const Text *fields)
 /* Whole numbers of milliseconds; of what is half-way, the even one. */
 static void put_millis(Text *text, double millis, char *digits)
 {
-    int length = fabs(millis) < 1e15 ? snprintf(digits, DIGITS, "%lld", (long long)rint(millis)) : 0;
-    put(text, digits, (size_t)length);
+    put_number(text, fabs(millis) < 1e15 ? llrint(millis) : 0, digits);
     LITERAL(text, "\r\n");
 }
 
@@ -344,29 +340,36 @@ static PyObject *metadata_of(Exchange *of)
 }
 
 /* The URL as JSON: it is printable ASCII, of which two characters are escaped. */
-static PyObject *escaped(Piece uri)
+static int escaped(Piece uri, Piece *json, Owned *owned)
 {
     size_t special = 0;
     for (size_t at = 0; at < uri.length; at++)
         special += uri.start[at] == '"' || uri.start[at] == '\\';
-    PyObject *json = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(uri.length + special));
-    char *to = json ? PyBytes_AS_STRING(json) : NULL;
-    for (size_t at = 0; json && at < uri.length; at++) {
+    *json = uri;
+    if (!special)
+        return 1;
+    PyObject *spelled = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(uri.length + special));
+    if (!own(owned, spelled))
+        return 0;
+    char *to = PyBytes_AS_STRING(spelled);
+    *json = (Piece){to, uri.length + special};
+    for (size_t at = 0; at < uri.length; at++) {
         if (uri.start[at] == '"' || uri.start[at] == '\\')
             *to++ = '\\';
         *to++ = uri.start[at];
     }
-    return json;
+    return 1;
 }
 
-static PyObject *line_of(const Exchange *of, PyObject *json, Piece mime, Piece detected)
+static PyObject *line_of(const Exchange *of, Piece json, Piece mime, Piece detected)
 {
+    char digits[DIGITS];
     Text text = {.count = 0};
     put_piece(&text, of->key);
     LITERAL(&text, " ");
     put(&text, of->stamp, STAMP);
     LITERAL(&text, " {\"url\": \"");
-    put(&text, PyBytes_AS_STRING(json), (size_t)PyBytes_GET_SIZE(json));
+    put_piece(&text, json);
     LITERAL(&text, "\", \"mime\": \"");
     put_piece(&text, mime);
     if (detected.length) {
@@ -374,7 +377,7 @@ static PyObject *line_of(const Exchange *of, PyObject *json, Piece mime, Piece d
         put_piece(&text, detected);
     }
     LITERAL(&text, "\", \"status\": \"");
-    put(&text, of->status_digits, strlen(of->status_digits));
+    put_number(&text, of->status, digits);
     if (of->has_payload) {
         LITERAL(&text, "\", \"digest\": \"");
         put(&text, of->payload, FIELD);
@@ -391,13 +394,13 @@ static PyObject *fields_text(const Text *fields)
     return text;
 }
 
-static PyObject *texts_of(Exchange *of)
+static PyObject *texts_of(Exchange *of, Owned *owned)
 {
     static const Piece UNKNOWN = {"unk", 3}, REVISIT = {"warc/revisit", 12}, NOTHING = {"", 0};
     Text fields = {.count = 0};
     put_response_fields(&fields, of);
-    PyObject *json = escaped(of->uri);
-    if (!json)
+    Piece json;
+    if (!escaped(of->uri, &json, owned))
         return NULL;
     PyObject *texts[] = {
         request_of(of),
@@ -408,7 +411,6 @@ static PyObject *texts_of(Exchange *of)
         line_of(of, json, REVISIT, NOTHING),
         PyUnicode_FromStringAndSize(of->payload, of->has_payload ? FIELD : 0),
     };
-    Py_DECREF(json);
     enum { TEXTS = sizeof texts / sizeof *texts };
     PyObject *result = PyTuple_New(TEXTS);
     for (int at = 0; at < TEXTS; at++) {
@@ -430,7 +432,7 @@ static PyObject *texts(PyObject *module, PyObject *const *given, Py_ssize_t coun
     }
     Owned owned = {.count = 0};
     Exchange exchange;
-    PyObject *made = read_given(given, &exchange, &owned) ? texts_of(&exchange) : NULL;
+    PyObject *made = read_given(given, &exchange, &owned) ? texts_of(&exchange, &owned) : NULL;
     disown(&owned);
     return made;
 }
