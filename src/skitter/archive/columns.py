@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skitter.archive import columns_plain
-from skitter.archive.columns_plain import NAMES, Columns, Raw
+from skitter.archive.columns_plain import NAMES, Buffers, Columns
 
 __all__ = ["NAMES", "Columns", "columns_of"]
 
-_kernel: Callable[[bytes], Raw | None] | None
+_kernel: Callable[[bytes], Buffers | None] | None
 try:
     from skitter.native.columns import columns_of as _kernel
 except ImportError:

@@ -9,13 +9,15 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from msgspec import Raw
+
 from skitter.archive.rows import Row, rows_in, text_digest, utf8_of
 
 Column = tuple[int, bytes, bytes | None, bytes | None]
 """How many values; their bytes; of strings, where each ends, with a zero before the first (int32); a bit for each that
 is there, where some may not be. As Arrow keeps them."""
 
-Raw = tuple[int, tuple[Column, ...], bytes, bytes, bytes]
+Buffers = tuple[int, tuple[Column, ...], bytes, bytes, bytes]
 
 
 class Columns(NamedTuple):
@@ -43,8 +45,9 @@ _LINKS = ("targets", "texts", "rels", "tags")
 
 
 def columns_of(journal: bytes) -> Columns:
+    """Raises when the journal is damaged; its strings are UTF-8."""
     rows = [*rows_in(journal)]
-    texts = [bytes(utf8_of(row.text)) for row in rows]
+    texts = [_checked(row.text) for row in rows]
     links = [_links_of(row) for row in rows]
     told = [len(of[0]) for of in links if of]
     columns = {
@@ -80,11 +83,18 @@ def _links_of(row: Row) -> list[list[bytes]]:
     """Targets, texts, rels, tags; nothing when there are none."""
     if not utf8_of(row.targets):
         return []
-    joined = bytes(utf8_of(row.targets)), bytes(utf8_of(row.texts)), row.rels.encode(), row.tags.encode()
+    joined = _checked(row.targets), _checked(row.texts), row.rels.encode(), row.tags.encode()
     split = [column.split(b"\n") for column in joined]
     if len({*map(len, split)}) != 1:
         raise ValueError(f"the links of {row.url} do not agree on their number: the journal is damaged")
     return split
+
+
+def _checked(said: Raw) -> bytes:
+    """The other strings were when they were decoded."""
+    text = bytes(utf8_of(said))
+    text.decode()
+    return text
 
 
 def _digest(row: Row, text: bytes) -> bytes:

@@ -106,6 +106,7 @@ class Packer:
         if self._with_rows:
             row = row_pieces(exchange, said, uri, key, spelled, mime, self._with_links, self._with_text)
         short = self._coder.short
+        request, metadata = short(request) if request else b"", short(metadata) if metadata else b""
         return Parcel(
             exchange.url,
             exchange.sent_at,
@@ -113,9 +114,9 @@ class Packer:
             len(body),
             digest if body else stands_for,
             f"{unique}1",
-            short(request) if request else b"",
+            request,
             self._coder.page(answer),
-            short(metadata) if metadata else b"",
+            metadata,
             line,
             row,
             Reference(fields, head, reference_line),

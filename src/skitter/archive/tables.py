@@ -130,7 +130,6 @@ def _parquet(table: str, built: pa.Table) -> memoryview:
 
 
 def _arrays(columns: Columns) -> dict[str, pa.Array]:
-    """Strings are checked to be UTF-8: a journal may be damaged."""
     arrays = {}
     for name, (values, data, ends, valid) in zip(NAMES, columns.columns, strict=True):
         bits = None if valid is None else pa.py_buffer(valid)
@@ -138,7 +137,6 @@ def _arrays(columns: Columns) -> dict[str, pa.Array]:
             arrays[name] = pa.Array.from_buffers(_NUMBERS[name], values, [bits, pa.py_buffer(data)])
         else:
             arrays[name] = pa.StringArray.from_buffers(values, pa.py_buffer(ends), pa.py_buffer(data), bits)
-            arrays[name].validate(full=True)
     return arrays
 
 

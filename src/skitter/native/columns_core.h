@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "utf8_core.h"
+
 enum { MARK = 0xC1, FRAME = 5, LINK_COLUMNS = 4 };
 
 enum {
@@ -251,6 +253,14 @@ static int may_be_nothing(char kind)
     return kind == 's' || kind == 'o' || kind == 'u' || kind == 'p';
 }
 
+static int is_text(const Value *row)
+{
+    for (int field = 0; field < FIELDS; field++)
+        if ((row[field].kind == 's' || row[field].kind == 'b') && !is_utf8(row[field].bytes, row[field].length))
+            return 0;
+    return 1;
+}
+
 /* 1 with the next row and the parts of its URL, 0 at the end, -1 when there is anything else. Zeros are a hole: what lay
  * there is in Parquet already. */
 static int next_row(Cursor *journal, Value *row)
@@ -298,7 +308,7 @@ static int measure(const uint8_t *journal, size_t length, Stretch *stretch)
         return 0;
     while ((found = next_row(&from, row)) > 0) {
         stretch->rows++;
-        if (!measure_links(stretch, row))
+        if (!is_text(row) || !measure_links(stretch, row))
             return 0;
         stretch->told_texts += row[TEXT].length > 0;
         for (int column = 0; column < COLUMNS; column++)

@@ -71,4 +71,39 @@ static inline uint8_t *write_utf8_of_pairs(const uint16_t *text, size_t count, u
     return to;
 }
 
+/* How long the character is that begins with this byte, which is none of ASCII; 0 when none does. The second byte, which
+ * alone has narrower bounds than the others, is checked with it: no overlong forms, no surrogates, nothing beyond U+10FFFF
+ * (Unicode, table 3-7). */
+static inline size_t character_length(const uint8_t *text, size_t left)
+{
+    uint8_t first = text[0], second = left > 1 ? text[1] : 0;
+    uint8_t lowest = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    uint8_t highest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    size_t length = first < 0xC2 || first > 0xF4 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    return length <= left && second >= lowest && second <= highest ? length : 0;
+}
+
+static inline int is_utf8(const uint8_t *text, size_t count)
+{
+    size_t at = 0;
+    for (;;) {
+        for (uint64_t run; count - at >= RUN; at += RUN) {
+            memcpy(&run, text + at, RUN);
+            if (run & 0x8080808080808080u)
+                break;
+        }
+        while (at < count && text[at] < 0x80)
+            at++;
+        if (at == count)
+            return 1;
+        size_t length = character_length(text + at, count - at);
+        if (!length)
+            return 0;
+        for (size_t next = 2; next < length; next++)
+            if (text[at + next] >> 6 != 2)
+                return 0;
+        at += length;
+    }
+}
+
 #endif
