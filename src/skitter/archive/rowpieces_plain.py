@@ -85,7 +85,7 @@ def _joined(column: Sequence[str]) -> str:
 def micros_of(at: float) -> int:
     """The same instant as the record's WARC-Date, to the microsecond."""
     second = math.floor(at)
-    return second * 1_000_000 + int((at - second) * 1e6)
+    return second * 1_000_000 + min(int((at - second) * 1e6), 999_999)
 
 
 def utf8(text: str, /) -> bytes:

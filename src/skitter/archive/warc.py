@@ -44,7 +44,8 @@ def warc_date(at: float) -> str:
     """WARC 1.1, 5.4: UTC with a fraction; microseconds tell apart the fetches of one second."""
     second = math.floor(at)
     day, left = divmod(second, _SECONDS_A_DAY)
-    clock = (left // 3600, left // 60 % 60, left % 60, int((at - second) * 1e6))
+    # Just before a full second, the difference is a whole one.
+    clock = (left // 3600, left // 60 % 60, left % 60, min(int((at - second) * 1e6), 999_999))
     return f"{_day(day)}T%02d:%02d:%02d.%06dZ" % clock
 
 

@@ -52,7 +52,8 @@ static int put_given(Packed *packed, PyObject *given, Owned *owned)
 static long long micros_of(double at)
 {
     double second = floor(at);
-    return (long long)second * 1000000 + (long long)((at - second) * 1e6);
+    long long micros = (long long)((at - second) * 1e6);
+    return (long long)second * 1000000 + (micros < 999999 ? micros : 999999);
 }
 
 static int put_before(Packed *packed, PyObject *const *given, Owned *owned)

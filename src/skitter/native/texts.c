@@ -75,6 +75,7 @@ static int spell_date(double at, char *date)
     }
     double whole = floor(at);
     long long second = (long long)whole, micros = (long long)((at - whole) * 1e6);
+    micros = micros < 999999 ? micros : 999999; /* just before a full second, the difference is a whole one */
     long long days = second / 86400 - (second % 86400 < 0), left = second - days * 86400;
     spell_day(days, date);
     date[10] = 'T';
