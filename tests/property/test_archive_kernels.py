@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skitter.archive import columns_plain, placing_plain, rowpieces_plain, texts_plain, usual_plain
-from skitter.archive.columns import columns_of
+from skitter.archive.columns import NAMES, columns_of
 from skitter.archive.rows import Said, framed_row
-from skitter.archive.tables import NAMES
 from skitter.archive.warc import digest_field, warc_date
 from skitter.model import Exchange, Link, RecordAt
 from tests.exchanges import exchange

@@ -66,7 +66,7 @@ class Coding(NamedTuple):
 
 
 def _gzip_coder(level: int) -> Coder:
-    # The kernel for short ones: as quick as ISA-L's level 0, which hardly saves a byte of them, with 90 bytes less.
+    # The kernel for short ones: as quick as ISA-L's level 0, which saves hardly a byte of them, and 90 less.
     small = _gzip_compressor(0)
     if short_member is None:
         return Coder(GZIP, _gzip_compressor(level), small)

@@ -1,8 +1,9 @@
-"""A stretch of a journal, by column: by the kernel in C where it was built and the rows are of this version, else by the
-Python that defines it.
+"""A stretch of a journal, by column: by the kernel in C where it was built and the rows are of this version, else
+by the Python that defines it.
 
-Between the journal and `tables.py`, which hands the buffers to Arrow as they are: no value of a row becomes a Python
-object. 4 us a page where msgspec, Python and Arrow's own splitting took 22.
+Between the journal and `tables.py`, which hands the buffers to Arrow as they are: no value of a row becomes a
+Python object. 6 us a page where msgspec, Python and Arrow's own splitting took 22. Never lets through what is not
+UTF-8.
 """
 
 from __future__ import annotations

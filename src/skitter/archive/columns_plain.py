@@ -1,5 +1,5 @@
-"""What `native/columns.c` does, in Python: it defines what both say, works where no kernel was built, and reads rows of
-earlier versions. Pure."""
+"""What `native/columns.c` does, in Python: it defines what both say, works where no kernel was built, and reads
+rows of earlier versions. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from msgspec import Raw
 from skitter.archive.rows import Row, rows_in, text_digest, utf8_of
 
 Column = tuple[int, bytes, bytes | None, bytes | None]
-"""How many values; their bytes; of strings, where each ends, with a zero before the first (int32); a bit for each that
-is there, where some may not be. As Arrow keeps them."""
+"""How many values; their bytes; of strings, where each ends, with a zero before the first (int32); a bit for each
+that is there, where some may not be. As Arrow keeps them."""
 
 Buffers = tuple[int, tuple[Column, ...], bytes, bytes, bytes]
 
 
 class Columns(NamedTuple):
-    """By `NAMES`. `text` and the four columns of links have values of those rows only that have any: `text_rows` and
-    `link_rows` say which, `link_ends` where the links of each end (all int32)."""
+    """By `NAMES`. `text` and the four columns of links have values of those rows only that have any: `text_rows`
+    and `link_rows` say which, `link_ends` where the links of each end (all int32)."""
 
     rows: int
     columns: tuple[Column, ...]
@@ -53,7 +53,10 @@ def columns_of(journal: bytes) -> Columns:
     columns = {
         **{name: _of_field(name, rows) for name in Row.__struct_fields__},
         "text": _strings([text for text in texts if text]),
-        **{name: _strings([value for of in links if of for value in of[at]]) for at, name in enumerate(_LINKS)},
+        **{
+            name: _strings([value for of in links if of for value in of[at]])
+            for at, name in enumerate(_LINKS)
+        },
         "text_digest": _said([_digest(row, text) for row, text in zip(rows, texts, strict=True)]),
         **_url_parts([row.url.encode() for row in rows]),
     }

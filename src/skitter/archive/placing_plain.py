@@ -1,4 +1,4 @@
-"""What `native/placing.c` does, in Python: it defines what both say, and works where no kernel was built. Pure."""
+"""What `native/placing.c` does, in Python: it defines what both say, works where no kernel was built. Pure."""
 
 from __future__ import annotations
 
@@ -12,4 +12,5 @@ def placed_texts(
 ) -> tuple[bytes, tuple[bytes, ...]]:
     """The index line to its end; the row with its place, in pieces, or nothing."""
     at = RecordAt(segment, offset, length)
-    return line + line_end(offset, length, segment), framed_row(row, at, revisit_of) if row is not None else ()
+    framed = framed_row(row, at, revisit_of) if row is not None else ()
+    return line + line_end(offset, length, segment), framed

@@ -1,4 +1,4 @@
-"""What `native/rowpieces.c` does, in Python: it defines what both say, and works where no kernel was built. Pure."""
+"""What `native/rowpieces.c` does, in Python: it defines what both say, works where no kernel was built. Pure."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from skitter.archive.rows import Said, described
 from skitter.model import Exchange
 
 Texts = tuple[bytes, bytes, bytes, bytes, str, bytes, str]
-"""The records of the request, of the response and of what was found out; the start of the index line; of a revisit
-record in the response's place the fields and the start of its line; the payload digest as it is spelled."""
+"""The records of the request, of the response and of what was found out; the start of the index line; of a
+revisit record in the response's place the fields and the start of its line; the payload digest as spelled."""
 
 
 def texts(
@@ -27,9 +27,9 @@ def texts(
     outlinks: str,
     /,
 ) -> Texts:
-    """`head` and `request` as they are stored, the latter empty where there is none; `unique` is a record id but for
-    its last digit; `block` and `payload` are digests, the latter empty when there is nothing to digest; `said` is
-    what the metadata record tells, when there is to be one, and `outlinks` the end of it."""
+    """`head` and `request` as they are stored, the latter empty where there is none; `unique` is a record id but
+    for its last digit; `block` and `payload` are digests, the latter empty when there is nothing to digest;
+    `said` is what the metadata record tells, when there is to be one, and `outlinks` the end of it."""
     date, common = warc.warc_date(exchange.sent_at), warc.common_fields(exchange, uri)
     # Three ids from one, by their last digit: so a record that names another costs hardly a byte more.
     request_id, record_id = f"{unique}0" if request else "", f"{unique}1"

@@ -14,8 +14,8 @@ _BEFORE_PATH = 8
 
 
 def usual_head(head: bytes, body_length: int, /) -> bool:
-    """Whether a head is well-formed HTTP/1 and says once, and rightly, how long its body is: it can be stored as it
-    is."""
+    """Whether a head is well-formed HTTP/1 and says once, and rightly, how long its body is: it can be stored as
+    it is."""
     return CLEAN_HEAD.fullmatch(head) is not None and _is_framed(head.lower(), body_length)
 
 
