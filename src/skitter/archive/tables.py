@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from skitter.archive.columns import NAMES, Columns, columns_of
 from skitter.archive.parts import TABLES, part_path, parts_of, write_part
 from skitter.archive.rows import whole_frames
+from skitter.archive.segments import ROWS_A_PART
 from skitter.archive.stretches import Stretch
 from skitter.faultpoints import Point, reach
 from skitter.urls.scope import registrable_domain
@@ -54,8 +55,6 @@ def write_parts(
             reach(Point.BETWEEN_PARTS)
         built = _BUILDERS[table](said, columns, segment)
         write_part(part_path(folder, table, stem, start, end), _parquet(table, built))
-    # Arrow keeps what it was given: after a part that is 100 MB of nothing.
-    pa.default_memory_pool().release_unused()
     return columns.rows
 
 
@@ -63,7 +62,11 @@ def write_stretch(asked: Stretch) -> int:
     """As one part of each table; returns where it ends."""
     journal = _rows_of(asked)
     end = asked.start + len(journal)
-    write_parts(Path(asked.folder), asked.tables, asked.segment, asked.stem, journal, asked.start, end)
+    rows = write_parts(Path(asked.folder), asked.tables, asked.segment, asked.stem, journal, asked.start, end)
+    # Arrow keeps 65 MB for the next part. After a large one that is soon needed, and to give it back and have it
+    # zeroed again takes 4 us a page; after a small one it would be nothing but held.
+    if rows < ROWS_A_PART and len(journal) < asked.most // 2:
+        pa.default_memory_pool().release_unused()
     return end
 
 
