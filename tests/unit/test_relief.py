@@ -24,3 +24,4 @@ def test_a_core_is_full_by_the_mean_of_all_its_seconds(busy: list[float], is_too
 
 def test_without_patience_it_is_too_much_at_once() -> None:
     assert _is_too_much([], 0.0)
+    assert _is_too_much([(1.0, 0.1)], 0.0)

@@ -233,7 +233,7 @@ class Relieved:
 def _is_too_much(spans: Collection[tuple[float, float]], patience: float) -> bool:
     """Seconds that passed, and those of them that a core was busy."""
     passed = sum(passed for passed, _ in spans)
-    return passed >= patience and sum(busy for _, busy in spans) >= _ALL_OF_A_CORE * passed
+    return not patience or (passed >= patience and sum(busy for _, busy in spans) >= _ALL_OF_A_CORE * passed)
 
 
 class Gang:
