@@ -12,8 +12,8 @@ Headers = tuple[tuple[str, str], ...]
 
 _EMPTY_LINE = re.compile(rb"\n\r?\n")
 # RFC 9110 15.2: interim answers come before the one that counts; 101 is the last one on its connection.
-_INTERIM = re.compile(rb"HTTP/\S+ +1(?!01)[0-9]{2}")
-_SWITCHING = re.compile(rb"HTTP/\S+ +101")
+_INTERIM = re.compile(rb"HTTP/\S+ +1(?!01)[0-9]{2}\b")
+_SWITCHING = re.compile(rb"HTTP/\S+ +101\b")
 
 
 def head_in(raw: bytes) -> bytes:
