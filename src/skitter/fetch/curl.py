@@ -170,7 +170,7 @@ class Fetcher:
             self._resolver.prepare(origin.name, origin.port)
 
     def _origin(self, url: str) -> Origin | None:
-        """None for what is no URL of ours. 0.3 us for an origin that was asked before, 5 for a new one."""
+        """None for what is no URL of ours."""
         known = self._origins.get(url[: url.find("/", _AFTER_SCHEME)])
         if known is not None and url.startswith("/", len(known.text)):
             return known

@@ -66,7 +66,7 @@ class Transfer:
         curl.setopt(pycurl.CAINFO, limits.ca_file or certifi.where())
         curl.setopt(pycurl.SSL_VERIFYPEER, int(limits.verify_tls))
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if limits.verify_tls else 0)
-        # Not a function of ours: 0.4 us a line instead of 1.2. libcurl allows 300 KB of them.
+        # Not a function of ours: 0.2 to 0.4 us a line instead of 0.4 to 0.9. libcurl takes 300 KB at most.
         curl.setopt(pycurl.HEADERFUNCTION, self._raw.extend)
         curl.setopt(pycurl.WRITEFUNCTION, self.on_body)
         curl.setopt(pycurl.PREREQFUNCTION, self._on_ready)
