@@ -92,8 +92,8 @@ class Link:
 
 
 async def _unix_wire(path: str) -> _Wire:
-    """With room for a whole batch where the system allows it (net.core.wmem_max; 0.2 MB if nobody asks): a process
-    that reads pages comes back to write the rest between its turns, and the server waits meanwhile."""
+    """With room for a whole batch where the system allows it (net.core.wmem_max; 0.2 MB if nobody asks): a
+    process that reads pages comes back to write the rest between its turns, and the server waits meanwhile."""
     loop, unix = asyncio.get_running_loop(), socket.socket(socket.AF_UNIX)
     try:
         unix.setblocking(False)
