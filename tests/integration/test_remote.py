@@ -266,6 +266,7 @@ def test_what_waits_to_be_delivered_keeps_its_lease_and_no_more_is_leased(tmp_pa
         assert brain.undelivered == 1
         (before,) = await office.frontier.leases(limit=10)
         clock.step = 0.0
+        await office.frontier.admit([seed("http://other.test/")])
         brain._waiting.extend([(clock.now(), 0, second)] * 256)
         assert await brain.lease("", 10, 30.0) == []
         standings = [brain.standing]

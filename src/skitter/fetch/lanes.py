@@ -132,6 +132,7 @@ class Lanes:
         self._epoll = select.epoll()
         self._watched: dict[int, Lane] = {}
         self._registered: dict[int, int] = {}
+        self._connections: set[int] = set()
         self._soon: dict[Lane, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._wake_at = _NEVER
@@ -176,11 +177,20 @@ class Lanes:
         """What libcurl says of a socket; no events when it waits for nothing there, or closes it now.
 
         Between two requests a kept connection stays registered, because the next one waits for the same: that
-        spares two calls of the kernel a request."""
-        if not events:
-            self._watched.pop(descriptor, None)
-            return
-        self._watched[descriptor] = lane
+        spares two calls of the kernel a request. Only a connection: of other descriptors (libcurl has one to be
+        woken by) nobody is told when the number is another's."""
+        if events:
+            self._watched[descriptor] = lane
+            self._register(descriptor, events)
+        elif self._watched.pop(descriptor, None) is not None and descriptor not in self._connections:
+            self._unregister(descriptor)
+
+    def opened(self, descriptor: int) -> None:
+        """A new connection, perhaps by the number of one that was closed since, which the kernel then forgot."""
+        self._registered.pop(descriptor, None)
+        self._connections.add(descriptor)
+
+    def _register(self, descriptor: int, events: int) -> None:
         registered = self._registered.get(descriptor)
         if registered is None:
             self._epoll.register(descriptor, events)
@@ -188,9 +198,10 @@ class Lanes:
             self._epoll.modify(descriptor, events)
         self._registered[descriptor] = events
 
-    def opened(self, descriptor: int) -> None:
-        """A new socket, perhaps by the number of one that was closed since, which the kernel then forgot."""
-        self._registered.pop(descriptor, None)
+    def _unregister(self, descriptor: int) -> None:
+        if self._registered.pop(descriptor, None) is not None:
+            with contextlib.suppress(OSError):
+                self._epoll.unregister(descriptor)
 
     def _on_ready(self) -> None:
         for descriptor, events in self._epoll.poll(0, _AT_ONCE):
@@ -198,11 +209,10 @@ class Lanes:
             lane = self._watched.get(descriptor)
             if lane is not None:
                 lane.drive(descriptor, _ACTIONS[events & _KNOWN])
-            elif self._registered.pop(descriptor, None) is not None:
+            else:
                 # A kept connection is closed from afar, or hears what nobody asked for: libcurl finds out when
                 # it is wanted again.
-                with contextlib.suppress(OSError):
-                    self._epoll.unregister(descriptor)
+                self._unregister(descriptor)
 
     # -- times
 
