@@ -16,7 +16,8 @@ import sys
 import tempfile
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Collection, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -212,18 +213,27 @@ class Relieved:
             return ended
 
     async def _until_overworked(self) -> None:
-        busy, patience = 0.0, self._settings.crawl.relief
-        while busy < patience or not await self._can_be_shared():
+        """By the mean of the last seconds: one in which a disk was waited for proves nothing."""
+        patience = self._settings.crawl.relief
+        spans: deque[tuple[float, float]] = deque()
+        while not _is_too_much(spans, patience) or not await self._can_be_shared():
             # of this thread: what RocksDB and Arrow do beside it is not relieved by others
             cpu, began = time.thread_time(), self._crawl.clock.now()
             await asyncio.sleep(_GLANCE)
-            passed = self._crawl.clock.now() - began
-            busy = busy + passed if time.thread_time() - cpu > _ALL_OF_A_CORE * passed else 0.0
+            spans.append((self._crawl.clock.now() - began, time.thread_time() - cpu))
+            while len(spans) > 1 and sum(passed for passed, _ in spans) - spans[0][0] >= patience:
+                spans.popleft()
 
     async def _can_be_shared(self) -> bool:
         stats = await self._crawl.frontier.stats()
         ready = stats.hosts["active"] + stats.hosts["waiting"]
         return not self._is_ending and ready >= _HOSTS_EACH * self._settings.crawl.workers
+
+
+def _is_too_much(spans: Collection[tuple[float, float]], patience: float) -> bool:
+    """Seconds that passed, and those of them that a core was busy."""
+    passed = sum(passed for passed, _ in spans)
+    return not patience or (passed >= patience and sum(busy for _, busy in spans) >= _ALL_OF_A_CORE * passed)
 
 
 class Gang:
