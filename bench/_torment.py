@@ -19,6 +19,7 @@ from typing import IO, NamedTuple
 
 import msgspec
 
+from bench._account import CLOCKS, Cause, Death
 from bench._crawls import LogSize, start
 from bench._damage import LogGrowth, SmallDisk, dirty_archive, dirty_store, tear_store
 from bench._jumps import Run, library, shifted
@@ -53,12 +54,13 @@ class Due(NamedTuple):
 
 
 class Torments(msgspec.Struct, kw_only=True):
-    """What was done. `deaths` are the moments at which requests may have been lost: ends of processes, and when
-    those parts of a write-ahead log were written that were torn off then."""
+    """What was done. `deaths` are ends of processes; `others` is what else may have taken requests with it."""
 
     deaths: list[float] = msgspec.field(default_factory=list)
+    others: list[Death] = msgspec.field(default_factory=list)
     pauses: list[tuple[float, float]] = msgspec.field(default_factory=list)
     runs: list[Run] = msgspec.field(default_factory=list)
+    history: list[tuple[float, str]] = msgspec.field(default_factory=list)
     counts: Counter[str] = msgspec.field(default_factory=Counter)
     faults: list[str] = msgspec.field(default_factory=list)
     code: int = -1
@@ -152,7 +154,7 @@ class Torment:
         assert child is not None
         child.kill()
         child.wait()
-        self._done.counts[act] += 1
+        self._count(act)
         self._note_end(death=True)
         if damage:
             self._damage()
@@ -170,14 +172,14 @@ class Torment:
         time.sleep(self._lease * self._choose.uniform(*PAUSE))  # the pause itself is what is tried
         self._child.send_signal(signal.SIGCONT)
         self._done.pauses.append((began, time.time()))
-        self._done.counts[Act.PAUSE] += 1
+        self._count(Act.PAUSE)
 
     def _fill(self) -> None:
         """The crawl must pause and say so, also when it is started on the full disk; killed there, or given room
         again, it goes on."""
         if self._disk is None:
             return
-        self._done.counts[Act.FULL] += 1
+        self._count(Act.FULL)
         try:
             for spare in (self._choose.randint(0, SPARE), 0):
                 if self._child is None:
@@ -208,8 +210,8 @@ class Torment:
         """What was not committed was dropped at some moment since; closing everything takes seconds on a loaded
         machine."""
         now = time.time()
-        self._done.deaths.extend(full_at + second for second in range(1, int(now - full_at) + 1))
-        self._done.deaths.append(now)
+        moments = [full_at + second for second in range(1, int(now - full_at) + 1)]
+        self._done.others.extend(Death(at, Cause.FULL) for at in (*moments, now))
 
     def _pauses(self) -> int:
         return Path(self._output.name).read_bytes().count(b"paused: ")
@@ -220,19 +222,25 @@ class Torment:
         match self._choose.randrange(5):
             case 0:
                 if written := tear_store(frontier, self._growth, self._choose):
-                    self._done.counts["logs torn"] += 1
-                    self._done.deaths.extend(at + 0.01 for at in written)
+                    self._count("logs torn")
+                    self._done.others.extend(Death(at + CLOCKS, Cause.TEAR) for at in written)
             case 1:
-                self._done.counts["logs dirtied"] += dirty_store(frontier, self._choose)
+                if dirty_store(frontier, self._choose):
+                    self._count("logs dirtied")
             case 2:
-                self._done.counts["segments dirtied"] += dirty_archive(archive, self._choose)
+                if dirty_archive(archive, self._choose):
+                    self._count("segments dirtied")
+
+    def _count(self, what: str) -> None:
+        self._done.counts[what] += 1
+        self._done.history.append((time.time(), what))
 
     # -- runs
 
     def _start(self, *, jump: bool) -> None:
         if jump and library():
             self._offset = round(self._choose.uniform(-FARTHEST, FARTHEST), 3)
-            self._done.counts["clock jumps"] += 1
+            self._count("clock jumps")
         self._silent = self._said()
         self._run_began = time.time()
         self._child = start(self._command, self._output, shifted(self._offset))
@@ -252,7 +260,7 @@ class Torment:
         assert child is not None
         code = child.returncode
         self._note_end(death=code == OUR_FAULT)
-        self._done.counts["ended before its time"] += 1
+        self._count("ended before its time")
         if code not in (0, 3):
             self._done.faults.append(f"exit code {code} without cause")
         self._offset = max(run.offset for run in self._done.runs) + AHEAD

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bench._account import Due, account
+from bench._account import Cause, Death, Due, account
 from bench._records import Fetch, Known, Record, ident_of
 
 from skitter.testing.request_log import Request
@@ -44,12 +44,14 @@ class Crawl:
         self.records = [record(PAGE, 0), record(OTHER, 10)]
         self.states = {PAGE: "completed", OTHER: "completed"}
         self.kills: list[float] = []
+        self.others: list[Death] = []
         self.pauses: list[tuple[float, float]] = []
 
     def faults(self) -> set[str]:
         due = Due(pages={PAGE: 1, OTHER: 1}, robots={}, least={}, withheld=set())
         known = Known(self.fetches, self.states, [])
-        self.result = account(self.requests, known, self.records, due, self.kills, self.pauses)
+        deaths = [*map(Death, self.kills), *self.others]
+        self.result = account(self.requests, known, self.records, due, deaths, self.pauses)
         return set(self.result.faults)
 
 
@@ -133,3 +135,13 @@ def test_a_crawl_that_was_stopped_is_not_blamed_for_what_it_could_not_settle(cra
     crawl.pauses = [(1.5, 4.5)]
     assert crawl.faults() == set()
     assert crawl.result.lost_unsettled == 1
+
+
+def test_what_a_torn_log_took_is_told_from_what_the_kill_before_it_took(crawl: Crawl) -> None:
+    crawl.requests = [request(PAGE, 1), request(OTHER, 1.02), request(PAGE, 9), request(OTHER, 9.5)]
+    crawl.fetches = [fetch(PAGE, 9.001, 0), fetch(OTHER, 9.501, 10)]
+    crawl.kills = [1.2]
+    crawl.others = [Death(1.015, Cause.TEAR)]
+    assert crawl.faults() == set()
+    tolls = {cause: toll.unsettled for cause, toll in crawl.result.tolls.items() if toll.unsettled}
+    assert tolls == {Cause.TEAR: 1, Cause.KILL: 1}
