@@ -48,6 +48,14 @@ class Act(StrEnum):
     FULL = "disk full"
 
 
+class Damage(StrEnum):
+    """To files, after a kill."""
+
+    ALL = "all"
+    TEAR = "tear"
+    NONE = "none"
+
+
 class Due(NamedTuple):
     share: float
     act: Act
@@ -88,7 +96,11 @@ class Torment:
         choose: random.Random,
         lease: float,
         disk: SmallDisk | None,
+        *,
+        jumps: float = JUMPS,
+        damage: Damage = Damage.ALL,
     ) -> None:
+        """`jumps` is the share of runs with another clock, `damage` what becomes of files after a kill."""
         self._command = command
         self._folder = folder
         self._size = size
@@ -96,6 +108,8 @@ class Torment:
         self._choose = choose
         self._lease = lease
         self._disk = disk
+        self._jumps = jumps
+        self._kind_of_damage = damage
         self._growth = LogGrowth(folder / "frontier")
         self._child: subprocess.Popen[bytes] | None = None
         self._offset = 0.0
@@ -124,7 +138,7 @@ class Torment:
     def _act(self, due: Due) -> bool:
         """False when the crawl had ended before it was time."""
         if self._child is None:
-            self._start(jump=self._choose.random() < JUMPS)
+            self._start(jump=self._choose.random() < self._jumps)
         if due.act is Act.EARLY_KILL:
             self._exits_within(self._choose.uniform(EARLIEST, LATEST))
         elif self._wait_for(due.share) is not None:
@@ -217,9 +231,10 @@ class Torment:
         return Path(self._output.name).read_bytes().count(b"paused: ")
 
     def _damage(self) -> None:
-        """One time in two; a torn log takes its last commits with it, as a power loss would."""
+        """Three times in five; a torn log takes its last commits with it, as a power loss would."""
         frontier, archive = self._folder / "frontier", self._folder / "archive"
-        match self._choose.randrange(5):
+        drawn = self._choose.randrange(5)
+        match {Damage.ALL: drawn, Damage.TEAR: 0, Damage.NONE: 4}[self._kind_of_damage]:
             case 0:
                 if written := tear_store(frontier, self._growth, self._choose):
                     self._count("logs torn")

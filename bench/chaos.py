@@ -25,7 +25,7 @@ from bench._crawls import LogSize, web_crawl, write_quick_settings
 from bench._damage import SmallDisk
 from bench._jumps import library
 from bench._report import last_line, progress, table
-from bench._torment import Torment, Torments, planned
+from bench._torment import JUMPS, Damage, Torment, Torments, planned
 from bench._verdict import ATTEMPTS, toll, verdict
 from skitter.testing.features import RobotsKind
 from skitter.testing.plan import WebPlan
@@ -48,7 +48,17 @@ def run(options: argparse.Namespace, folder: Path) -> int:
         latency = (0.0, options.latency)
         with SyntheticWeb(plan, log=log, latency=latency) as web, (folder / "output").open("ab") as output:
             command = web_crawl(web, place / "crawl", config, "--workers", str(options.workers))
-            torment = Torment(command, place / "crawl", LogSize(log), expected, choose, options.lease, disk)
+            torment = Torment(
+                command,
+                place / "crawl",
+                LogSize(log),
+                expected,
+                choose,
+                options.lease,
+                disk,
+                jumps=options.jumps,
+                damage=options.damage,
+            )
             done = torment.run(acts, output)
         if options.keep:
             keep(place / "crawl", folder, done)
@@ -121,6 +131,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--workers", type=int, default=0, help="processes; 0: one, and more when that is busy"
     )
+    parser.add_argument("--jumps", type=float, default=JUMPS, help="share of the runs with another clock")
+    damages = tuple(Damage)
+    parser.add_argument("--damage", type=Damage, choices=damages, default=Damage.ALL, help="after a kill")
     parser.add_argument("--pages", type=int, default=50_000, help="of the whole web, about")
     parser.add_argument("--seed", type=int, default=1, help="of the web and of what happens when")
     parser.add_argument("--delay", type=float, default=0.1, help="seconds between two requests to a host")

@@ -163,7 +163,7 @@ class RemoteBrain:
         self._released += leases
         await self._flush()
 
-    async def beat(self) -> None:
+    async def beat(self, as_of: float | None = None) -> None:
         self._drop_what_is_too_old()
         if self._waiting or self._batch or self._released:
             await self._flush()
