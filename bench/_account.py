@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from bench._records import Fetch, Known, Record, ident_of
+from bench._starved import Span, Spans
 from skitter.testing.audit import is_robots
 from skitter.testing.features import MOVED_ROBOTS, NAMED_PRODUCT, Kind, RobotsKind
 from skitter.testing.plan import WebPlan
@@ -132,15 +133,20 @@ def account(
     archive: Sequence[Record],
     due: Due,
     deaths: Sequence[Death] = (),
-    pauses: Sequence[tuple[float, float]] = (),
+    pauses: Sequence[Span] = (),
+    starved: Sequence[Span] | None = None,
 ) -> Account:
+    """`starved` is when the crawl had no core. Whoever gives it knows every death, too: what is asked again
+    before the next one was not lost in it."""
     fetches = named(known.fetches, archive)
     result = Account(requests=len(requests), settled=len(fetches), archived=len(archive))
     result.blame("frontier's totals", known.disagreements)
     _ledger_and_archive(result, fetches, archive)
     _log_and_archive(result, requests, archive)
     lost = _log_and_ledger(result, requests, fetches)
-    _explain_lost(result, lost, deaths, pauses)
+    if starved is not None:
+        lost = _without_rash(result, lost, requests, deaths, due)
+    _explain_lost(result, lost, deaths, pauses, Spans(starved or ()))
     _settled_and_due(result, fetches, due)
     left = (url for url, state in known.states.items() if state in ("queued", "failed", "in_progress"))
     result.blame("left undone", (url for url in left if _host(url) not in due.withheld))
@@ -204,14 +210,39 @@ def _log_and_ledger(result: Account, requests: Iterable[Request], fetches: Itera
     return [row for rows in asked.values() for row in rows]
 
 
+def _without_rash(
+    result: Account, lost: Iterable[Request], requests: Iterable[Request], deaths: Sequence[Death], due: Due
+) -> list[Request]:
+    """What was asked again although nothing had happened is to blame; a robots.txt that several hosts refer to is
+    asked for on behalf of each."""
+    starts: dict[str, list[float]] = defaultdict(list)
+    for row in sorted(requests, key=lambda row: row.start):
+        starts[_url(row)].append(row.start)
+    moments, explicable = sorted(deaths), []
+    for row in lost:
+        url = _url(row)
+        asked, death = starts[url], _death_of(row, moments)
+        place = bisect_left(asked, row.start) + 1
+        again = asked[place] if place < len(asked) and due.robots.get(url, 0) < 2 else None
+        if again is None or (death is not None and death.at < again + CLOCKS):
+            explicable.append(row)
+        else:
+            result.blame("repeated without a kill", [f"{url} {row.start:.3f}, again {again:.3f}"])
+    return explicable
+
+
 def _explain_lost(
-    result: Account, lost: Iterable[Request], deaths: Sequence[Death], pauses: Sequence[tuple[float, float]]
+    result: Account,
+    lost: Iterable[Request],
+    deaths: Sequence[Death],
+    pauses: Sequence[Span],
+    starved: Spans,
 ) -> None:
     per_death = Counter[Death]()
     moments = sorted(deaths)
     for row in lost:
         death = _death_of(row, moments)
-        waited = 0.0 if death is None or row.end is None else _running(row.end, death.at, pauses)
+        waited = 0.0 if death is None or row.end is None else _running(row.end, death.at, pauses, starved)
         if death is None or waited > UNSETTLED:
             times = f"{row.start:.3f} to {row.end}, status {row.status}"
             result.blame("repeated without a kill", [f"{_url(row)} {times}"])
@@ -236,10 +267,10 @@ def _death_of(row: Request, deaths: Sequence[Death]) -> Death | None:
     return None
 
 
-def _running(since: float, until: float, pauses: Sequence[tuple[float, float]]) -> float:
-    """Seconds between two moments in which the crawl was not stopped, and so could have settled."""
+def _running(since: float, until: float, pauses: Sequence[Span], starved: Spans) -> float:
+    """Seconds between two moments in which the crawl was not stopped and had a core: it could have settled."""
     stopped = (min(until, end) - max(since, begin) for begin, end in pauses)
-    return until - since - sum(seconds for seconds in stopped if seconds > 0)
+    return until - since - sum(seconds for seconds in stopped if seconds > 0) - starved.between(since, until)
 
 
 def _settled_and_due(result: Account, fetches: Iterable[Fetch], due: Due) -> None:

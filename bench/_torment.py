@@ -22,8 +22,9 @@ import msgspec
 from bench._account import CLOCKS, Cause, Death
 from bench._crawls import LogSize, start
 from bench._damage import LogGrowth, SmallDisk, dirty_archive, dirty_store, tear_store
-from bench._jumps import Run, library, shifted
+from bench._jumps import Run, library, shifted, sweep
 from bench._report import progress
+from bench._starved import Hunger, Span
 
 INTERRUPTED, OUR_FAULT = 130, 1
 # Spread over what the web will see; the rest belongs to the last run.
@@ -66,7 +67,8 @@ class Torments(msgspec.Struct, kw_only=True):
 
     deaths: list[float] = msgspec.field(default_factory=list)
     others: list[Death] = msgspec.field(default_factory=list)
-    pauses: list[tuple[float, float]] = msgspec.field(default_factory=list)
+    pauses: list[Span] = msgspec.field(default_factory=list)
+    starved: list[Span] = msgspec.field(default_factory=list)
     runs: list[Run] = msgspec.field(default_factory=list)
     history: list[tuple[float, str]] = msgspec.field(default_factory=list)
     counts: Counter[str] = msgspec.field(default_factory=Counter)
@@ -111,6 +113,7 @@ class Torment:
         self._jumps = jumps
         self._kind_of_damage = damage
         self._growth = LogGrowth(folder / "frontier")
+        self._hunger = Hunger()
         self._child: subprocess.Popen[bytes] | None = None
         self._offset = 0.0
         self._done = Torments()
@@ -132,6 +135,7 @@ class Torment:
         self._start(jump=False)
         self._done.code = self._await(lambda: False) or 0
         self._note_end()
+        self._done.starved = self._hunger.spans
         self._done.seconds = time.monotonic() - self._began
         return self._done
 
@@ -166,8 +170,10 @@ class Torment:
             self._exits_within(self._choose.uniform(EARLIEST, LATEST))
             child, act = self._child, Act.EARLY_KILL
         assert child is not None
+        self._hunger.look(child.pid)
         child.kill()
         child.wait()
+        sweep(child.pid)
         self._count(act)
         self._note_end(death=True)
         if damage:
@@ -315,6 +321,7 @@ class Torment:
                 return self._child.wait(0.05)
             except subprocess.TimeoutExpired:
                 self._growth.look()
+                self._hunger.look(self._child.pid)
                 self._tell()
         return None
 

@@ -10,6 +10,7 @@ from bench._account import Account, Cause, Death, Toll, account, due_of, named
 from bench._crawls import ROBOTS_ATTEMPTS
 from bench._jumps import Run, by_real_time
 from bench._records import archive_faults, known, records
+from bench._starved import Span
 from skitter.testing.audit import Violation, ViolationKind, is_robots, violations
 from skitter.testing.plan import WebPlan
 from skitter.testing.request_log import Request, read_log
@@ -28,10 +29,11 @@ def verdict(
     runs: Sequence[Run] = (),
     pauses: Sequence[tuple[float, float]] = (),
     others: Sequence[Death] = (),
+    starved: Sequence[Span] | None = None,
 ) -> Account:
     """`kills` are the times at which a crawl was stopped at once, `others` what else took requests with it;
     `admits` is what its scope let in; `runs` says how far the clocks of its processes were off, `pauses` when it
-    was stopped."""
+    was stopped, `starved` when it had no core."""
     requests = read_log(log)
     archive = folder / "archive"
     due = due_of(plan, attempts=ATTEMPTS, robots_attempts=ROBOTS_ATTEMPTS, admits=admits)
@@ -40,7 +42,7 @@ def verdict(
     if runs:
         fetches = by_real_time(named(kept.fetches, found), requests, runs)
         kept = kept._replace(fetches=fetches)
-    result = account(requests, kept, found, due, [*map(Death, kills), *others], pauses)
+    result = account(requests, kept, found, due, [*map(Death, kills), *others], pauses, starved)
     result.blame("archive", archive_faults(archive, found))
     for kind, line in breaches(requests, plan, delay):
         result.blame(kind, [line])

@@ -72,6 +72,7 @@ def run(options: argparse.Namespace, folder: Path) -> int:
             runs=done.runs,
             pauses=done.pauses,
             others=done.others,
+            starved=done.starved,
         )
     withheld = sum(plan.robots_kind(host) is RobotsKind.UNAVAILABLE for host in range(plan.hosts))
     result.blame("exit code", done.faults)
@@ -114,6 +115,7 @@ def show(options: argparse.Namespace, plan: WebPlan, done: Torments, result: Acc
         "runs": len(done.runs),
         **dict(sorted(done.counts.items())),
         "seconds": round(done.seconds, 1),
+        "of these without a core": round(sum(end - begin for begin, end in done.starved), 1),
         **toll(result),
     }
     print(table([("", "count"), *figures.items(), *((f"FAULT {kind}", n) for kind, n in faults.items())]))

@@ -30,6 +30,9 @@ from skitter.settings import Settings
 from skitter.telemetry import Ended
 
 _HOUSEKEEPING = 1.0
+# Pages that are committed together. After a burst 256 are delivered at once, and a kill takes along what is not
+# committed; with 64 what a commit takes by itself is 1 % of all.
+_AT_ONCE = 64
 # Seconds between two beats after which we were stopped, or busy with something else; and how long those are heard
 # then who asked for more time meanwhile.
 _STALL, _HEARING = 0.5, 2.0
@@ -85,7 +88,9 @@ class Desk:
             return await self._frontier.lease(worker, capacity, duration)
 
     async def settle(self, deliveries: Sequence[Delivery]) -> None:
-        await self.settled(deliveries)
+        self._check()
+        for start in range(0, len(deliveries), _AT_ONCE):
+            await self.settled(deliveries[start : start + _AT_ONCE])
 
     async def settled(self, deliveries: Sequence[Delivery]) -> list[Settlement]:
         self._check()

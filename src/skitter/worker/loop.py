@@ -44,8 +44,8 @@ _RENEWAL, _LOOK_AT = 1.0, 0.1
 _TICK = 0.005
 # Hosts held at once: at one page per host and second this is also the most pages per second.
 _MOST_LEASES = 4096
-# Asked for at once: 0.1 s of the brain's time, 0.5 on an overloaded machine. There 1,900 hosts in one go took longer
-# than their leases of 2 s, so all were given back unserved, and leased again.
+# Asked for at once: 0.1 s of the brain's time, 0.5 on an overloaded machine. There 1,900 hosts in one go took
+# longer than their leases of 2 s, so all were given back unserved, and leased again.
 _MOST_AT_ONCE = 256
 _RENEW_AT = 0.5
 # Of a lease's duration, but no more than so many seconds: what is left of it when nobody gave more time, and the
@@ -185,8 +185,8 @@ class Loop:
             return None if self._serving else Ended.INTERRUPTED
         if standing is Standing.PAUSED:
             return None
-        # With others about, no host is taken that would have to wait here for a place. Alone, as many wait as there
-        # are places: more would only have to be renewed.
+        # With others about, no host is taken that would have to wait here for a place. Alone, as many wait as
+        # there are places: more would only have to be renewed.
         crowded = self._slots.waiting > (0 if self._horizon is None else self._settings.fetch.concurrency)
         capacity = 0 if crowded else min(_MOST_AT_ONCE, _MOST_LEASES - len(self._leases))
         if capacity > 0:
