@@ -110,8 +110,9 @@ def _place_for_socket(folder: CrawlFolder) -> Iterator[Path]:
 
 
 def shared_out(settings: Settings) -> Settings:
-    """What one of several workers may take: the limits are of the crawl. Leases only guard against one that hangs:
-    it ends with us, and its death is heard of at once. On an overloaded machine those of 2 s kept running out."""
+    """What one of several workers may take: the limits are of the crawl. A lease only guards against one that
+    hangs: it ends with us, and its death is heard of at once. On a machine that was overloaded fivefold leases of
+    2 s kept running out."""
     fetch, among = settings.fetch, settings.crawl.workers
     lease = max(settings.frontier.lease_duration, _LEASE)
     shares = {
