@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.parse.fingerprint import FEWEST_WORDS, MOST_BYTES, simhash
+from skitter.parse import fingerprint_plain
+from skitter.parse.fingerprint import simhash
+from skitter.parse.fingerprint_plain import FEWEST_WORDS, MOST_BYTES
 
 _ALL = (1 << 64) - 1
 _BASE = 0x9E37_79B9_7F4A_7C15
@@ -51,12 +53,12 @@ def bits_apart(one: str, other: str) -> int:
 
 @given(st.text(st.characters(max_codepoint=0x24F), max_size=2_000))
 def test_it_is_what_its_definition_says(text: str) -> None:
-    assert simhash(text) == plainly(text)
+    assert simhash(text) == fingerprint_plain.simhash(text) == plainly(text)
 
 
 @given(st.text("ab 1é\x85—港はまだ静か한국😀", min_size=10, max_size=300))
 def test_it_is_what_its_definition_says_of_scripts_without_spaces(text: str) -> None:
-    assert simhash(text) == plainly(text)
+    assert simhash(text) == fingerprint_plain.simhash(text) == plainly(text)
 
 
 @given(st.lists(st.text("abcé", min_size=1, max_size=2), min_size=FEWEST_WORDS, max_size=100))
@@ -125,3 +127,11 @@ def test_scripts_without_spaces_are_read_by_pairs_of_characters() -> None:
 def test_a_longer_text_is_judged_by_its_beginning() -> None:
     text = STORY * (MOST_BYTES // len(STORY) + 1)
     assert simhash(text) == simhash(text[:MOST_BYTES]) == simhash(text + "something else " * 10_000)
+
+
+@pytest.mark.parametrize("unit", ["a", "word ", "é ", "漢", "ㄱ ", "1", "\ud800", "x漢 "])
+@pytest.mark.parametrize("repeats", [19, 20, MOST_BYTES // 3, MOST_BYTES - 1, MOST_BYTES, 3 * MOST_BYTES])
+def test_both_forms_agree_where_a_text_is_cut(unit: str, repeats: int) -> None:
+    for before in ("", "x", "é"):
+        text = before + unit * repeats
+        assert simhash(text) == fingerprint_plain.simhash(text)

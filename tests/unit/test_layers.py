@@ -18,7 +18,7 @@ ROOT = Path(skitter.__file__).parent
 # The one place where the layers are written down, lowest first. A module imports from its own entry and from
 # lower lines, never from its own line's other entries.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("__init__", "errors", "clock", "faultpoints", "model", "recent", "snapshot"),
+    ("__init__", "errors", "clock", "faultpoints", "model", "native", "recent", "snapshot"),
     ("settings", "telemetry"),
     ("log", "folder", "schedule"),
     ("urls", "robots", "parse", "reference"),
