@@ -41,6 +41,7 @@ _ALL_OF_A_CORE = 0.85
 # A host is asked by one worker at a time: with fewer of them processes would only wait for each other.
 _HOSTS_EACH = 4
 _DEATHS_EACH = 5
+_LEASE = 60.0
 
 
 class Labour(Protocol):
@@ -110,12 +111,19 @@ def _place_for_socket(folder: CrawlFolder) -> Iterator[Path]:
 
 
 def shared_out(settings: Settings) -> Settings:
-    """What one of several workers may take: the limits are of the crawl."""
+    """What one of several workers may take: the limits are of the crawl. A lease only guards against one that
+    hangs: it ends with us, and its death is heard of at once. On a machine that was overloaded fivefold leases of
+    2 s kept running out."""
     fetch, among = settings.fetch, settings.crawl.workers
+    lease = max(settings.frontier.lease_duration, _LEASE)
     shares = {
         name: max(1, getattr(fetch, name) // among) for name in ("concurrency", "connections", "body_memory")
     }
-    return replace(settings, fetch=replace(fetch, **shares))
+    return replace(
+        settings,
+        fetch=replace(fetch, **shares),
+        frontier=replace(settings.frontier, lease_duration=lease),
+    )
 
 
 class Alone:

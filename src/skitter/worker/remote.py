@@ -159,17 +159,20 @@ class RemoteBrain:
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None] | None:
         asked_at = self._clock.now()
-        renewed = await self._tried(RENEW, LeasesAsk(**self._signed(), leases=list(leases)), Renewed)
+        held = [*leases, *self._undelivered_leases(asked_at)]
+        if not held:
+            return []
+        renewed = await self._tried(RENEW, LeasesAsk(**self._signed(), leases=held), Renewed)
         if renewed is None:
             return None
-        here = asked_at - renewed.now
-        return [None if deadline is None else here + deadline for deadline in renewed.deadlines]
+        here, asked = asked_at - renewed.now, renewed.deadlines[: len(leases)]
+        return [None if deadline is None else here + deadline for deadline in asked]
 
     async def release(self, leases: Sequence[tuple[Host, Token]]) -> None:
         self._released += leases
         await self._flush()
 
-    async def beat(self) -> None:
+    async def beat(self, as_of: float | None = None) -> None:
         self._drop_what_is_too_old()
         if self._waiting or self._batch or self._released:
             await self._flush()
@@ -193,8 +196,7 @@ class RemoteBrain:
         while self._batch or self._waiting:
             now = self._clock.now()
             if self._waiting and now >= self._keep_at:
-                self._keep_at = now + self._duration * _KEEP_AT
-                await self._keep_leases()
+                await self.renew((), self._duration)
             if self._batch is None:
                 self._batch = self._next_batch()
             if not await self._deliver(self._batch.sequence, self._batch.deliveries):
@@ -207,11 +209,15 @@ class RemoteBrain:
             if await self._tried(RELEASE, ask, Released) is not None:
                 self._released = []
 
-    async def _keep_leases(self) -> None:
-        """Of what was fetched and is not delivered. The loop has done with most of them, and without a lease what
-        came of a request may be worth nothing: its URL was given to somebody else."""
-        held = {(delivery.outcome.host, delivery.outcome.token) for _, _, delivery in self._waiting}
-        await self._tried(RENEW, LeasesAsk(**self._signed(), leases=list(held)), Renewed)
+    def _undelivered_leases(self, now: float) -> set[tuple[Host, Token]]:
+        """Of what was fetched and is not delivered, now and then. The loop has done with most of them, and
+        without a lease what came of a request may be worth nothing: its URL was given to somebody else."""
+        if now < self._keep_at:
+            return set()
+        self._keep_at = now + self._duration * _KEEP_AT
+        waiting = [delivery for _, _, delivery in self._waiting]
+        under_way = self._batch.deliveries if self._batch is not None else []
+        return {(delivery.outcome.host, delivery.outcome.token) for delivery in (*under_way, *waiting)}
 
     async def _deliver(self, sequence: int, deliveries: list[Delivery]) -> bool:
         """True when they need not be told again."""
