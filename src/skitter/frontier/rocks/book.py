@@ -18,6 +18,7 @@ from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.caches import CertainKeys, Generations, Lru, RecentKeys
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.near_index import NearIndex
+from skitter.frontier.rocks.ready import ReadyMarks
 from skitter.frontier.rocks.rows import (
     ABANDON,
     ERRAND_LANE,
@@ -88,9 +89,9 @@ class Book:
         self._held: Lru[bytes, bytes] = Lru(_HELD_ROWS)
         self.evidence: Lru[bytes, Evidence] = Lru(_CACHED_EVIDENCE)
         self._parsed: Lru[bytes, Rules] = Lru(_CACHED_RULES // 8)
-        # Where the first live entry of each tier of the ready index, of the due index and of the timers can be at
-        # the earliest: seeking from there skips the tombstones of what was taken before.
-        self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
+        # Where the first live entry of the due index and of the timers can be at the earliest: seeking from there
+        # skips the tombstones of what was taken before.
+        self.ready = ReadyMarks()
         self.due_low = b""
         self.timers_low = b""
         self.near = NearIndex(store, memory.near_filter, store.folder / "near.filter")
@@ -135,7 +136,7 @@ class Book:
         self.certain.clear()
         self._held.clear()
         self.evidence.clear()
-        self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
+        self.ready = ReadyMarks()
         self.due_low = b""
         self.timers_low = b""
         self.tally = self._load_tally()
@@ -459,14 +460,15 @@ class Turn:
 
     def _index(self, ident: bytes, row: HostRow, at: int, tiers: int) -> None:
         old, new = row.ready_at.to_bytes(8, "big") + ident, at.to_bytes(8, "big") + ident
-        lows = self.book.ready_lows
+        marks = self.book.ready
         for tier in range(TIERS):
             prefix = bytes((tier,))
             if row.ready_tiers >> tier & 1:
                 self.delete("ready", prefix + old)
+                marks.gone(tier, prefix + old)
             if tiers >> tier & 1:
                 self.put("ready", prefix + new, b"")
-                lows[tier] = min(lows[tier], prefix + new)
+                marks.put(tier, prefix + new)
         row.ready_at, row.ready_tiers = at, tiers
 
 

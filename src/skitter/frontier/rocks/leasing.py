@@ -294,14 +294,8 @@ def _fit(delay: float, parallel: int, duration: float, usual: int) -> int:
 
 def _ready_hosts(book: Book, tier: int, now: float) -> Iterator[bytes]:
     end = bytes((tier,)) + micros(now) + _END
-    first = True
-    for key, _ in book.store.scan("ready", book.ready_lows[tier], end):
-        if first:
-            book.ready_lows[tier] = key
-            first = False
+    for key in book.ready.walk(book.store, tier, end):
         yield key[9:]
-    if first:
-        book.ready_lows[tier] = end
 
 
 def _errands(turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, most: int) -> list[tuple[Task, bytes]]:
