@@ -46,6 +46,7 @@ from skitter.schedule.traps import Evidence
 from skitter.settings import Settings
 from skitter.urls.canonical import host_id, host_of
 from skitter.urls.keys import Keys
+from skitter.urls.skeleton import Skeleton
 
 _TALLY = b"tally"
 _CACHED_RULES = 4096
@@ -53,8 +54,9 @@ _CACHED_LEASES = 16_384
 _CACHED_ANCHORS = 65_536
 # As many as a worker may have out: 4,096 hosts with five URLs each; 250 bytes a row.
 _HELD_ROWS = 20_480
-# What is known of kinds of pages, 800 bytes each.
+# What is known of kinds of pages, 800 bytes each; of which kind a URL is, 400 at most.
 _CACHED_EVIDENCE = 8_192
+_CACHED_KINDS = 8_192
 # Longer ones are some site's own.
 _COMMON_ROBOTS = 4_096
 # The rows of a host that has no more than so many are read in one go when it is leased.
@@ -88,6 +90,10 @@ class Book:
         # rows of URLs that are out, as they are stored: each is wanted again when it is settled
         self._held: Lru[bytes, bytes] = Lru(_HELD_ROWS)
         self.evidence: Lru[bytes, Evidence] = Lru(_CACHED_EVIDENCE)
+        # subjects of which nothing is known: asked for again and again, by each page of their kind
+        self.unheard_of: Lru[bytes, bool] = Lru(_CACHED_EVIDENCE)
+        # by the URL's key, on hosts that repeat themselves: what is passed over at each lease, and parents
+        self.kinds: Generations[bytes, Skeleton] = Generations(_CACHED_KINDS)
         self._parsed: Lru[bytes, Rules] = Lru(_CACHED_RULES // 8)
         # Where the first live entry of the due index and of the timers can be at the earliest: seeking from there
         # skips the tombstones of what was taken before.
@@ -136,6 +142,8 @@ class Book:
         self.certain.clear()
         self._held.clear()
         self.evidence.clear()
+        self.unheard_of.clear()
+        self.kinds.clear()
         self.ready = ReadyMarks()
         self.due_low = b""
         self.timers_low = b""
@@ -156,6 +164,7 @@ class Book:
             self._anchors,
             self._held,
             self.evidence,
+            self.unheard_of,
         ):
             cache.trim()
 
@@ -247,6 +256,8 @@ class Turn:
         self.led_on: set[bytes] = set()
         self.suspects: dict[int, tuple[bytes, ...]] = {}
         self.claims: dict[bytes, bytes] = {}
+        # written once when the turn is committed: pages of one host are mostly of a few kinds
+        self.learnt: dict[bytes, Evidence] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -423,7 +434,7 @@ class Turn:
     # -- commit
 
     def _commit(self) -> None:
-        if not self._touched and self._batch.is_empty():
+        if not self._touched and not self.learnt and self._batch.is_empty():
             return
         if self.originals:
             # before the write: what the filter holds too much costs a read, what it lacked would be a page missed
@@ -434,6 +445,8 @@ class Turn:
                 raw = encode(row)
                 self.put("hosts", ident, raw)
                 self.book.keep_host(ident, raw)
+            for subject, seen in self.learnt.items():
+                self.put("skeletons", subject, encode(seen))
             self.tally.now = max(self.tally.now, self.now)
             self.tally.skew = self.book.skew
             self.put("meta", _TALLY, encode(self.tally))

@@ -6,8 +6,7 @@ the queue until it is settled. Robots are decided here, at the last moment, with
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from skitter.frontier.base import REMOTE
 from skitter.frontier.rocks.addresses import Addresses
@@ -25,7 +24,7 @@ from skitter.frontier.rocks.rows import (
     micros,
     seconds,
 )
-from skitter.frontier.rocks.traps import CAUTIOUS, Stopped, Traps
+from skitter.frontier.rocks.traps import CAUTIOUS, Shares, Stopped, Traps
 from skitter.frontier.rocks.verdicts import refuse
 from skitter.model import FailureKind, Host, HostLease, Refusal, Task, TaskKind, Token, UrlKey, UrlState, Via
 from skitter.robots.rules import Rules
@@ -182,14 +181,15 @@ class Leasing:
         passed_over = 0
         is_first_left = True
         # only where a lease is long enough for a verdict to fall meanwhile
-        kinds: Counter[str] | None = Counter() if most > CAUTIOUS and host.repeats else None
-        waiting = _queued(turn, ident, host, tier) if rows is None else _queued_of(rows, tier)
+        is_careful = self._traps.enabled and most > CAUTIOUS and bool(host.repeats)
+        shares = Shares(turn, ident) if is_careful else None
+        waiting = _queued(turn, ident, host, tier, shares) if rows is None else _queued_of(rows, tier)
         for slot, key, row in waiting:
             if is_first_left:
                 host.lows[tier] = slot[9:]  # all before it are gone, so the next look starts here
-            if self._settled_unasked(turn, UrlKey(key), row, host, tier, rules):
+            if row is not None and self._settled_unasked(turn, UrlKey(key), row, host, tier, rules):
                 passed_over += 1
-            elif kinds is not None and self._is_enough_of(turn, ident, row, kinds):
+            elif row is None or (shares is not None and not shares.take(key, row.url)):
                 passed_over += 1
                 is_first_left = False
             else:
@@ -227,14 +227,6 @@ class Leasing:
             return None
         found = self._traps.stopped(turn, key, row.url, host)
         return None if found is None or found[0] == row.trap else found
-
-    def _is_enough_of(self, turn: Turn, ident: bytes, row: UrlRow, kinds: Counter[str]) -> bool:
-        """Not too many of one kind at once on a host that repeats itself: a verdict may fall any moment."""
-        if not self._traps.enabled:
-            return False
-        kind, room = self._traps.room(turn, ident, row.url)
-        kinds[kind] += 1
-        return kinds[kind] > room
 
     # -- ending
 
@@ -322,9 +314,15 @@ def _errands(turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, most: int
     return chosen
 
 
-def _queued(turn: Turn, ident: bytes, host: HostRow, tier: int) -> Iterator[tuple[bytes, bytes, UrlRow]]:
+def _queued(
+    turn: Turn, ident: bytes, host: HostRow, tier: int, shares: Shares | None
+) -> Iterator[tuple[bytes, bytes, UrlRow | None]]:
+    """Without its row when it is one too many of its kind."""
     lane = ident + bytes((tier + 1,))
     for slot, key in turn.book.store.scan("queue", lane + host.lows[tier], ident + bytes((tier + 2,))):
+        if shares is not None and shares.is_used_up(key):
+            yield slot, key, None
+            continue
         row = turn.url(key)
         if row is None or row.slot != slot:
             turn.delete("queue", slot)
@@ -332,7 +330,7 @@ def _queued(turn: Turn, ident: bytes, host: HostRow, tier: int) -> Iterator[tupl
             yield slot, key, row
 
 
-def _queued_of(rows: dict[bytes, UrlRow], tier: int) -> list[tuple[bytes, bytes, UrlRow]]:
+def _queued_of(rows: dict[bytes, UrlRow], tier: int) -> Iterable[tuple[bytes, bytes, UrlRow]]:
     """A row that is queued names its slot, so the queue itself need not be read."""
     return sorted(
         (row.slot, key, row) for key, row in rows.items() if row.slot and lane_of(row.slot) == tier + 1

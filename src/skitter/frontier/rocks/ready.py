@@ -4,9 +4,9 @@ that were taken before.
     ready    tier (1), microseconds (8), host id      -> nothing
 
 Below a tier's low mark nothing on disk is alive but what is listed in memory: hosts that were just found, which
-were ready since the epoch, and those that have long waited in another tier. Without that list each of them took
-the mark back with it, and a lease then walked over all that was ever taken: 1.8 ms a lease call with 50,000 hosts,
-and growing with their number. Absence of the list is never a loss: the mark alone, at the tier's beginning, is right.
+were ready since the epoch, and those that have long waited in another tier. Each of them used to take the mark
+back with it, and a lease walked over all that was ever taken: 1.8 ms a scan with 50,000 hosts, and growing with
+their number. A list that is lost is no loss: the mark at the tier's beginning is always right.
 """
 
 from __future__ import annotations
