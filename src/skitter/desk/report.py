@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from skitter.archive.packing import Parcel
 from skitter.desk.brain import Delivery
 from skitter.frontier.base import Settled, Settlement
+from skitter.frontier.bundles import count_links
 from skitter.log import Log
 from skitter.model import (
     Failed,
@@ -76,7 +77,7 @@ class Report:
             telemetry.count(Metric.REQUISITES)
         elif 200 <= fetched.status < 300:
             telemetry.page(outcome.ended_at)
-            telemetry.count(Metric.LINKS, len(fetched.links) + fetched.told_before)
+            telemetry.count(Metric.LINKS, count_links(fetched))
             if fetched.copy is None and fetched.size:
                 telemetry.count(Metric.DUPLICATES)
         if fetched.truncated:

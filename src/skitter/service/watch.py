@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from skitter.frontier.base import Settled, Settlement
+from skitter.frontier.bundles import count_links
 from skitter.model import (
     Failed,
     Fetched,
@@ -121,7 +122,7 @@ class Watch:
             counted.count(Metric.REQUISITES)
             return
         counted.count(Metric.PAGES)
-        counted.count(Metric.LINKS, len(result.links) + result.told_before)
+        counted.count(Metric.LINKS, count_links(result))
         if result.copy is None and result.size:
             counted.count(Metric.DUPLICATES)
 

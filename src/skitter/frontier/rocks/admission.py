@@ -5,14 +5,18 @@ Called for seeds and, inside the turn that settles a page, for the links the pag
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
+
 from skitter.frontier.rocks.book import Book, Turn
-from skitter.frontier.rocks.rows import HostRow, UrlRow
+from skitter.frontier.rocks.rows import Fresh, HostRow, UrlRow, fresh
 from skitter.frontier.rocks.trap_views import trap_words
 from skitter.frontier.rocks.traps import Stopped, Traps, is_let_through
 from skitter.frontier.rocks.verdicts import pardon, refuse
 from skitter.model import Discovered, FailureKind, Refusal, UrlState, Verdict, VerdictKind, Via
 from skitter.schedule.budgets import allowance
-from skitter.schedule.priority import Prioritizer
+from skitter.schedule.priority import Prioritizer, tier_of
 from skitter.settings import PolitenessSettings
 from skitter.urls.canonical import host_of
 from skitter.urls.scope import Refused, Scope, anchors_of
@@ -46,7 +50,7 @@ class Admission:
         seed = found.via is not Via.LINK and _stands_for_a_seed(found)
         # most links of a page repeat what the last pages linked: 0.2 us here against 3.5 us for a store read
         marks = turn.book.recent.get(found.key)
-        if marks is None and found.key in turn.book.certain:
+        if marks is None and turn.book.certain.has(found.key):
             # who links it was forgotten, or is on disk alone: heard anew, from nobody on
             marks = b""
         if marks is not None and not seed and not self._is_news(turn, found, marks):
@@ -61,15 +65,31 @@ class Admission:
             turn.count(UrlState.REFUSED, -1)
             _count_refusal(turn, row.reason, -1)
             pardon(turn, found.key, row)
-        return self._enter(turn, found)
+        return self._enter(turn, found, self._row(found))
 
-    def _enter(self, turn: Turn, found: Discovered) -> Verdict:
+    def admit_run(self, turn: Turn, run: Sequence[Discovered]) -> list[Verdict]:
+        """Links that differ in URL and key alone. What the new ones among them have in common is made once."""
+        first = run[0]
+        if first.via is not Via.LINK or first.requisite:
+            return [self.admit(turn, found) for found in run]
+        row = self._row(first)
+        alike = fresh(row, tier_of(row.priority) + 1)
+        has, recent = turn.book.certain.has, turn.book.recent
+        return [
+            self.admit(turn, found)
+            if has(found.key) or recent.get(found.key) is not None or turn.known_url(found.key) is not None
+            else self._enter(turn, found, row, alike)
+            for found in run
+        ]
+
+    def _row(self, found: Discovered) -> UrlRow:
+        """As a new URL's is, before it has a place."""
         linkers = b"" if found.requisite else _linker(found)
         priority = found.priority
         if priority is None:
             via = Via.REQUISITE if found.requisite else found.via
             priority = self._prioritizer.priority(via, found.depth, len(linkers) // 2)
-        row = UrlRow(
+        return UrlRow(
             url=found.url,
             state=UrlState.QUEUED,
             priority=priority,
@@ -80,21 +100,32 @@ class Admission:
             linkers=linkers,
             requisite=found.requisite,
         )
-        turn.book.recent.put(found.key, _NEEDED if found.requisite else linkers)
-        turn.book.seen.add(found.key)
-        turn.book.certain.add(found.key)
+
+    def _enter(self, turn: Turn, found: Discovered, row: UrlRow, alike: Fresh | None = None) -> Verdict:
+        """`row` is the URL's own; or, with `alike`, that of one which differs from it in its URL alone: then it
+        has its own only where it is more than a place in the queue."""
+        book, key = turn.book, found.key
+        if marks := _NEEDED if found.requisite else row.linkers:
+            book.recent.put(key, marks)
+        book.seen.add(key)
+        book.certain.add(key)
         ident, known_host = turn.look(found.host)
         refused = self._judge(turn, found, known_host)
         if refused is not None:
-            return self.refuse(turn, found, row, refused)
+            return self.refuse(turn, found, _own(row, found), refused)
         if known_host is None or known_host.traps or turn.tally.domains:
             stopped = self._stopped(turn, found, known_host)
-            if stopped is not None and not is_let_through(turn, row, stopped):
-                refuse(turn, found.key, row, *stopped)
-                return Verdict(VerdictKind.REFUSED, Refusal.TRAP, row.rule)
+            if stopped is not None:
+                row, alike = _own(row, found), None
+                if not is_let_through(turn, row, stopped):
+                    refuse(turn, key, row, *stopped)
+                    return Verdict(VerdictKind.REFUSED, Refusal.TRAP, row.rule)
         host = turn.take(ident, known_host, found.host)
         host.admitted += 1
-        turn.enqueue(found.key, row, ident, host)
+        if alike is not None:
+            turn.enqueue_fresh(key, found.url, alike, ident, host)
+        else:
+            turn.enqueue(key, row, ident, host)
         return ADDED
 
     def ask_there(self, turn: Turn, found: Discovered, row: UrlRow) -> bool:
@@ -204,6 +235,10 @@ class Admission:
             if not turn.book.has_anchor(anchor):
                 turn.put("anchors", anchor.encode(), b"")
                 turn.book.remember_anchor(anchor)
+
+
+def _own(row: UrlRow, found: Discovered) -> UrlRow:
+    return msgspec.structs.replace(row, url=found.url)
 
 
 def _earned(budget: int, host: HostRow) -> int:

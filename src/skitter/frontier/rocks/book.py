@@ -15,7 +15,8 @@ from typing import Self
 
 from skitter.frontier.base import HostStanding
 from skitter.frontier.blocklists import Blocklists
-from skitter.frontier.rocks.caches import CertainKeys, Generations, Lru, RecentKeys
+from skitter.frontier.rocks.caches import Generations, Lru, RecentKeys
+from skitter.frontier.rocks.keyset import CertainKeys
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.near_index import NearIndex
 from skitter.frontier.rocks.ready import ReadyMarks
@@ -23,6 +24,7 @@ from skitter.frontier.rocks.rows import (
     ABANDON,
     ERRAND_LANE,
     Errand,
+    Fresh,
     HostRow,
     LeasedTask,
     LeaseRow,
@@ -309,6 +311,8 @@ class Turn:
         """Like `url`, for a key that may well be new: the filter saves most of those a read."""
         if (row := self._urls.get(key)) is not None:
             return row
+        if (raw := self._raw.get(key)) is not None:
+            return decode_url(raw)
         if self.book.seen.is_new(key):
             return None
         row = self.book.url(key)
@@ -326,8 +330,8 @@ class Turn:
         book = self.book
         found = list(itertools.islice(book.store.scan("urls", ident, _after(ident)), 2 * _SMALL_HOST))
         for key, raw in found:
-            self._raw[key] = raw
-            book.recent.add(key)
+            self._raw.setdefault(key, raw)
+            book.certain.add(key)
         if len(found) == 2 * _SMALL_HOST:
             return None
         return {key: self._urls.get(key) or decode_url(raw) for key, raw in found}
@@ -368,6 +372,17 @@ class Turn:
         self.put("queue", row.slot, key)
         self.put_url(key, row)
         self._lengthen(host, tier, row.slot)
+        self.count(UrlState.QUEUED, 1)
+
+    def enqueue_fresh(self, key: UrlKey, url: str, fresh: Fresh, ident: bytes, host: HostRow) -> None:
+        """`enqueue` for a URL that is new: its row is written without being made."""
+        tally, lane = self.tally, fresh.lane
+        tally.seq += 1
+        slot = slot_of(ident, lane, fresh.priority, tally.seq)
+        raw = self._raw[key] = fresh.row(url, slot)
+        self.put("queue", slot, key)
+        self.put("urls", key, raw)
+        self._lengthen(host, lane - 1, slot)
         self.count(UrlState.QUEUED, 1)
 
     def reprioritise(self, key: UrlKey, row: UrlRow, priority: int) -> None:

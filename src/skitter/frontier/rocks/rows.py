@@ -25,6 +25,7 @@ arrays in msgpack: 1 to 2 us to read or write. New fields go at the end, with a 
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 import msgspec
 
@@ -194,6 +195,19 @@ class UrlRow(msgspec.Struct, array_like=True):
     trap: int = 0
 
 
+class Fresh(NamedTuple):
+    """What the rows of a run of new URLs have in common, all but URL and place: encoded once for all of them."""
+
+    lane: int
+    priority: int
+    before: bytes
+    after: bytes
+
+    def row(self, url: str, slot: bytes) -> bytes:
+        """0.5 us, where to make a `UrlRow` and to encode it takes 3."""
+        return b"".join((_FRESH, encode(url), self.before, _SLOT, slot, self.after))
+
+
 class FetchRow(msgspec.Struct, array_like=True):
     seconds: float
     result: str
@@ -260,6 +274,10 @@ class Tally(msgspec.Struct):
 
 _slot = struct.Struct(">8sBBQ").pack
 encode = msgspec.msgpack.Encoder().encode
+# The msgpack heads of a URL's row and of a slot; where the slot lies in the row.
+_FRESH = b"\xdc" + len(UrlRow.__struct_fields__).to_bytes(2, "big")
+_SLOT = b"\xc4\x12"
+_SLOT_AT = UrlRow.__struct_fields__.index("slot")
 decode_url = msgspec.msgpack.Decoder(UrlRow).decode
 decode_host = msgspec.msgpack.Decoder(HostRow).decode
 decode_held = msgspec.msgpack.Decoder(Held).decode
@@ -281,6 +299,14 @@ def seconds(stamp: bytes) -> float:
 def slot_of(host_id: bytes, lane: int, priority: int, seq: int) -> bytes:
     """Lane 0 holds errands, lane t+1 tier t; within a lane urgent first, then old first."""
     return _slot(host_id, lane, 255 - priority, seq)
+
+
+def fresh(row: UrlRow, lane: int) -> Fresh:
+    """`row` is one of them, before it has a place."""
+    values = msgspec.structs.astuple(row)
+    before, after = values[1:_SLOT_AT], values[_SLOT_AT + 1 :]
+    # without the heads of these two arrays, of less than 16 values and of more
+    return Fresh(lane, row.priority, encode(before)[1:], encode(after)[3:])
 
 
 def lane_of(slot: bytes) -> int:

@@ -13,14 +13,16 @@ from collections.abc import Sequence
 import msgspec
 
 from skitter.frontier.base import Settled, Settlement
+from skitter.frontier.bundles import links_of
 from skitter.frontier.rocks import growth
 from skitter.frontier.rocks.addresses import Addresses
-from skitter.frontier.rocks.admission import ADDED, KNOWN, Admission
+from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.aliases import name_canonical
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.health import Health, asked_wait, forgive
 from skitter.frontier.rocks.holding import hold
 from skitter.frontier.rocks.near import remember
+from skitter.frontier.rocks.outlinks import admit_links
 from skitter.frontier.rocks.redirects import REDIRECTS_TO, leads_to, why_endless
 from skitter.frontier.rocks.rows import (
     REJUDGE,
@@ -36,6 +38,7 @@ from skitter.frontier.rocks.rows import (
 )
 from skitter.frontier.rocks.traps import Traps
 from skitter.model import (
+    Bundle,
     Discovered,
     Failed,
     FailureKind,
@@ -185,12 +188,13 @@ class Settling:
         is_first = not row.status
         row.fetched_at = turn.book.by_the_clock(outcome.ended_at)
         links: tuple[Discovered, ...] = ()
+        bundles: tuple[Bundle, ...] = ()
         told_before = 0
         result = outcome.result
         match result:
             case Fetched():
-                links = result.links if row.via is not Via.PROBE else ()
-                told_before = result.told_before if row.via is not Via.PROBE else 0
+                if row.via is not Via.PROBE:
+                    links, bundles, told_before = result.links, result.bundles, result.told_before
                 self._fetched(turn, host, row, result, outcome)
             case Redirected():
                 links = (result.target,)
@@ -215,13 +219,13 @@ class Settling:
         else:
             turn.put_url(outcome.key, row)
             turn.count(_STATES[row.state], 1)
-        fresh: list[Discovered] = []
-        added, known, refused = self._admit(turn, outcome.key[:8], links, fresh)
+        added, known, refused, fresh = admit_links(turn, self._admission, outcome.key[:8], links, bundles)
         known += told_before
         if is_first and self._traps.enabled:
             match result:
                 case Fetched() if growth.is_looked_at(host, row):
-                    growth.learn(turn, host, outcome.key, row, links, fresh, result.told_inside)
+                    told = links_of(result) if row.via is not Via.PROBE else ()
+                    growth.learn(turn, host, outcome.key, row, told, fresh, result.told_inside)
                 case Redirected() if known:
                     self._traps.learn_redirect(turn, host, outcome.key, row)
         near = row.distance if row.near_of and isinstance(result, Fetched) else None
@@ -251,36 +255,6 @@ class Settling:
             kind=FailureKind.ENDLESS_REDIRECT, detail=why, status=599, size=result.size, record=result.record
         )
         return msgspec.structs.replace(outcome, result=failed)
-
-    def _admit(
-        self, turn: Turn, ident: bytes, links: tuple[Discovered, ...], fresh: list[Discovered]
-    ) -> tuple[int, int, int]:
-        """How many were added, known and refused; what was not known goes to `fresh`."""
-        # most links of a page: 0.1 us here, 0.6 by the certain keys, 1.5 through admission, 5 to 20 with a read
-        young = turn.book.recent.young
-        is_link = Via.LINK
-        unsure = [
-            link
-            for link in links
-            if link.key not in young or not link.key.startswith(ident) or link.via is not is_link
-        ]
-        certain, admit = turn.book.certain, self._admission.admit
-        added = refused = 0
-        known = len(links) - len(unsure)
-        for link in unsure:
-            if link.key in certain and link.via is is_link and link.key.startswith(ident):
-                known += 1
-                continue
-            verdict = admit(turn, link)
-            if verdict is KNOWN:
-                known += 1
-                continue
-            fresh.append(link)
-            if verdict is ADDED:
-                added += 1
-            else:
-                refused += 1
-        return added, known, refused
 
     def _fetched(self, turn: Turn, host: HostRow, row: UrlRow, result: Fetched, outcome: Outcome) -> None:
         is_first = not row.body_status

@@ -1,0 +1,45 @@
+"""Keys known to be known, by the million, in a table of fixed size: 8 bytes each.
+
+Most links of a page repeat what other pages linked; here they end, before anything is read or even unpacked. What
+is forgotten here is still on disk: absence means nothing. Never says of a key that was not added that it was: two
+URLs of one host are never mistaken for each other, and of two hosts once in 2**64.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from mmap import mmap
+
+try:
+    from skitter.native.keyset import bloom_add, bloom_has, certain_add, certain_has, certain_lacks
+except ImportError:
+    from skitter.frontier.rocks.keyset_plain import (
+        bloom_add,
+        bloom_has,
+        certain_add,
+        certain_has,
+        certain_lacks,
+    )
+
+__all__ = ["CertainKeys", "bloom_add", "bloom_has"]
+
+_PAIR = 16
+_FEWEST = 512
+
+
+class CertainKeys:
+    """A key has two places, and the younger takes the elder's when both are taken. What lies there is both halves
+    in one, and so the places are by both: by the URL's alone the front pages of all hosts shared them, and of a
+    million keys a tenth was kept. A look is 0.1 us, a read of the store 5 to 20."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._size = max(_FEWEST, limit_bytes // _PAIR) * _PAIR
+        self.clear()
+
+    def clear(self) -> None:
+        # memory that was never written to takes none
+        table = mmap(-1, self._size)
+        # bound once: a method between costs as much as the look
+        self.add = partial(certain_add, table)
+        self.has = partial(certain_has, table)
+        self.lacks = partial(certain_lacks, table)
