@@ -77,9 +77,12 @@ class Admission:
         host = turn.take(ident, host, first.host)
         verdicts: list[Verdict] = []
         entering: list[Discovered] = []
+        has, heard, row_of = turn.book.certain.has, turn.book.recent.get, turn.known_url
         for found in run:
-            if self._is_new(turn, found.key) and self._passes(turn, found):
-                self._learn(turn, found, linkers)
+            key = found.key
+            is_new = not has(key) and heard(key) is None and row_of(key) is None
+            if is_new and self._passes(turn, found):
+                self._learn(turn, key, linkers)
                 entering.append(found)
                 verdicts.append(ADDED)
                 continue
@@ -99,23 +102,19 @@ class Admission:
             return False
         return not self._budget or host.admitted + len(run) <= _earned(self._budget, host)
 
-    def _is_new(self, turn: Turn, key: UrlKey) -> bool:
-        book = turn.book
-        return not book.certain.has(key) and book.recent.get(key) is None and turn.known_url(key) is None
-
     def _passes(self, turn: Turn, found: Discovered) -> bool:
         """The rules that look at a URL alone."""
         if turn.book.blocklists.line_against(found.host, found.url) or self._scope.refusal(found):
             return False
-        return self._outside(turn, found.url) is None
+        return self._scope.is_any or self._outside(turn, found.url) is None
 
-    def _learn(self, turn: Turn, found: Discovered, linkers: bytes) -> None:
-        """Its key is known from now on."""
+    def _learn(self, turn: Turn, key: UrlKey, marks: bytes) -> None:
+        """It is known from now on."""
         book = turn.book
-        if marks := _NEEDED if found.requisite else linkers:
-            book.recent.put(found.key, marks)
-        book.seen.add(found.key)
-        book.certain.add(found.key)
+        if marks:
+            book.recent.put(key, marks)
+        book.seen.add(key)
+        book.certain.add(key)
 
     def _priority(self, found: Discovered, linkers: bytes) -> int:
         if found.priority is not None:
@@ -140,7 +139,7 @@ class Admission:
 
     def _enter(self, turn: Turn, found: Discovered) -> Verdict:
         row = self._row(found)
-        self._learn(turn, found, row.linkers)
+        self._learn(turn, found.key, _NEEDED if found.requisite else row.linkers)
         ident, known_host = turn.look(found.host)
         refused = self._judge(turn, found, known_host)
         if refused is not None:

@@ -88,6 +88,8 @@ class Book:
         self._anchors: Lru[str, bool] = Lru(_CACHED_ANCHORS)
         self.recent = RecentKeys(memory.recent_keys)
         self.certain = CertainKeys(memory.certain_keys)
+        # rows that were just judged, and are about to be settled: until the next commit
+        self.judged: dict[bytes, UrlRow] = {}
         # rows of URLs that are out, as they are stored: each is wanted again when it is settled
         self._held: Lru[bytes, bytes] = Lru(_HELD_ROWS)
         self.evidence: Lru[bytes, Evidence] = Lru(_CACHED_EVIDENCE)
@@ -138,6 +140,7 @@ class Book:
         self.recent.clear()
         self.certain.clear()
         self._held.clear()
+        self.judged.clear()
         self.evidence.clear()
         self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
         self.due_low = b""
@@ -290,7 +293,7 @@ class Turn:
         return row
 
     def url(self, key: bytes) -> UrlRow | None:
-        if (row := self._urls.get(key)) is not None:
+        if (row := self._urls.get(key) or self.book.judged.pop(key, None)) is not None:
             return row
         raw = self._raw.get(key) or self.book.raw_url(key)
         if raw is None:
@@ -465,6 +468,7 @@ class Turn:
             self.tally.now = max(self.tally.now, self.now)
             self.tally.skew = self.book.skew
             self.put("meta", _TALLY, encode(self.tally))
+            self.book.judged.clear()
             self.book.store.write(self._batch)
         except BaseException:
             self.book.forget()
