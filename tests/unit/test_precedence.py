@@ -36,6 +36,24 @@ def test_what_is_short_goes_before_what_waited_longer() -> None:
     assert in_order("l1", "l2", "s1", "l3", "s2") == ["s1", "s2", "l1", "l2", "l3"]
 
 
+def test_a_short_one_that_comes_as_a_turn_ends_goes_before_the_long_ones_that_wait() -> None:
+    async def main() -> list[str]:
+        turns, had = Precedence(), []
+
+        async def come(kind: str) -> None:
+            async with turns.short if kind.startswith("s") else turns.long:
+                had.append(kind)
+
+        async with turns.long:
+            coming = [asyncio.create_task(come(kind)) for kind in ("l1", "l2")]
+            await asyncio.sleep(0)
+        # as when its call was waiting in a socket
+        await asyncio.gather(*coming, asyncio.create_task(come("s1")))
+        return had
+
+    assert asyncio.run(main()) == ["s1", "l1", "l2"]
+
+
 def test_what_is_long_waits_for_eight_others_at_most() -> None:
     shorts = [f"s{number}" for number in range(20)]
     assert in_order(*shorts, "l1", "l2")[8] == "l1"

@@ -62,10 +62,12 @@ class Watch:
         self.roster.heard(worker, now)
 
     def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement], now: float) -> None:
-        archived = 0
+        archived = added = 0
         for outcome, settlement in zip(outcomes, settlements, strict=True):
             if settlement.settled is not Settled.STALE:
                 archived += self._count(outcome, settlement, now)
+                added += settlement.added
+        self.counted.count(Metric.ADDED, added)
         if archived:
             self.counted.count(Metric.ARCHIVED_BYTES, archived)
             size, since = self._unsynced
@@ -103,8 +105,6 @@ class Watch:
                 if settlement.state is UrlState.FAILED:
                     counted.count_labelled(Metric.RETRIES, kind)
                 self.troubles.failed(outcome.host, kind, detail, now)
-        if settlement.added:
-            counted.count(Metric.ADDED, settlement.added)
         if settlement.near is not None:
             counted.count(Metric.NEAR_DUPLICATES)
         status = 304 if isinstance(result, NotModified) else result.status

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from skitter.frontier.rocks.book import Book, Turn
-from skitter.frontier.rocks.rows import Fresh, HostRow, UrlRow, fresh
+from skitter.frontier.rocks.rows import HostRow, UrlRow, fresh
 from skitter.frontier.rocks.trap_views import trap_words
 from skitter.frontier.rocks.traps import Stopped, Traps, is_let_through
 from skitter.frontier.rocks.verdicts import pardon, refuse
-from skitter.model import Discovered, FailureKind, Refusal, UrlState, Verdict, VerdictKind, Via
+from skitter.model import Discovered, FailureKind, Refusal, UrlKey, UrlState, Verdict, VerdictKind, Via
 from skitter.schedule.budgets import allowance
 from skitter.schedule.priority import Prioritizer, tier_of
 from skitter.settings import PolitenessSettings
@@ -65,34 +63,72 @@ class Admission:
             turn.count(UrlState.REFUSED, -1)
             _count_refusal(turn, row.reason, -1)
             pardon(turn, found.key, row)
-        return self._enter(turn, found, self._row(found))
+        return self._enter(turn, found)
 
     def admit_run(self, turn: Turn, run: Sequence[Discovered]) -> list[Verdict]:
-        """Links that differ in URL and key alone. What the new ones among them have in common is made once."""
+        """Links that differ in URL and key alone. What the new ones among them have in common is done once."""
         first = run[0]
-        if first.via is not Via.LINK or first.requisite:
+        ident, host = turn.look(first.host)
+        if host is None or not self._is_plain(turn, host, run):
             return [self.admit(turn, found) for found in run]
-        row = self._row(first)
-        alike = fresh(row, tier_of(row.priority) + 1)
-        has, recent = turn.book.certain.has, turn.book.recent
-        return [
-            self.admit(turn, found)
-            if has(found.key) or recent.get(found.key) is not None or turn.known_url(found.key) is not None
-            else self._enter(turn, found, row, alike)
-            for found in run
-        ]
+        linkers = _linker(first)
+        priority = self._priority(first, linkers)
+        alike = fresh(first, priority, tier_of(priority) + 1, linkers)
+        host = turn.take(ident, host, first.host)
+        verdicts: list[Verdict] = []
+        entering: list[Discovered] = []
+        has, heard, row_of = turn.book.certain.has, turn.book.recent.get, turn.known_url
+        for found in run:
+            key = found.key
+            is_new = not has(key) and heard(key) is None and row_of(key) is None
+            if is_new and self._passes(turn, found):
+                self._learn(turn, key, linkers)
+                entering.append(found)
+                verdicts.append(ADDED)
+                continue
+            # what is decided by what was admitted must find it there
+            turn.enqueue_fresh(entering, alike, ident, host)
+            entering = []
+            verdicts.append(self.admit(turn, found))
+        turn.enqueue_fresh(entering, alike, ident, host)
+        return verdicts
+
+    def _is_plain(self, turn: Turn, host: HostRow, run: Sequence[Discovered]) -> bool:
+        """Links of a page to a host of which nothing is known that speaks against them."""
+        first = run[0]
+        if first.via is not Via.LINK or first.requisite or host.policy is not None:
+            return False
+        if host.traps or turn.tally.domains:
+            return False
+        return not self._budget or host.admitted + len(run) <= _earned(self._budget, host)
+
+    def _passes(self, turn: Turn, found: Discovered) -> bool:
+        """The rules that look at a URL alone."""
+        if turn.book.blocklists.line_against(found.host, found.url) or self._scope.refusal(found):
+            return False
+        return self._scope.is_any or self._outside(turn, found.url) is None
+
+    def _learn(self, turn: Turn, key: UrlKey, marks: bytes) -> None:
+        """It is known from now on."""
+        book = turn.book
+        if marks:
+            book.recent.put(key, marks)
+        book.seen.add(key)
+        book.certain.add(key)
+
+    def _priority(self, found: Discovered, linkers: bytes) -> int:
+        if found.priority is not None:
+            return found.priority
+        via = Via.REQUISITE if found.requisite else found.via
+        return self._prioritizer.priority(via, found.depth, len(linkers) // 2)
 
     def _row(self, found: Discovered) -> UrlRow:
         """As a new URL's is, before it has a place."""
         linkers = b"" if found.requisite else _linker(found)
-        priority = found.priority
-        if priority is None:
-            via = Via.REQUISITE if found.requisite else found.via
-            priority = self._prioritizer.priority(via, found.depth, len(linkers) // 2)
         return UrlRow(
             url=found.url,
             state=UrlState.QUEUED,
-            priority=priority,
+            priority=self._priority(found, linkers),
             depth=found.depth,
             via=found.via,
             parent=found.parent,
@@ -101,31 +137,21 @@ class Admission:
             requisite=found.requisite,
         )
 
-    def _enter(self, turn: Turn, found: Discovered, row: UrlRow, alike: Fresh | None = None) -> Verdict:
-        """`row` is the URL's own; or, with `alike`, that of one which differs from it in its URL alone: then it
-        has its own only where it is more than a place in the queue."""
-        book, key = turn.book, found.key
-        if marks := _NEEDED if found.requisite else row.linkers:
-            book.recent.put(key, marks)
-        book.seen.add(key)
-        book.certain.add(key)
+    def _enter(self, turn: Turn, found: Discovered) -> Verdict:
+        row = self._row(found)
+        self._learn(turn, found.key, _NEEDED if found.requisite else row.linkers)
         ident, known_host = turn.look(found.host)
         refused = self._judge(turn, found, known_host)
         if refused is not None:
-            return self.refuse(turn, found, _own(row, found), refused)
+            return self.refuse(turn, found, row, refused)
         if known_host is None or known_host.traps or turn.tally.domains:
             stopped = self._stopped(turn, found, known_host)
-            if stopped is not None:
-                row, alike = _own(row, found), None
-                if not is_let_through(turn, row, stopped):
-                    refuse(turn, key, row, *stopped)
-                    return Verdict(VerdictKind.REFUSED, Refusal.TRAP, row.rule)
+            if stopped is not None and not is_let_through(turn, row, stopped):
+                refuse(turn, found.key, row, *stopped)
+                return Verdict(VerdictKind.REFUSED, Refusal.TRAP, row.rule)
         host = turn.take(ident, known_host, found.host)
         host.admitted += 1
-        if alike is not None:
-            turn.enqueue_fresh(key, found.url, alike, ident, host)
-        else:
-            turn.enqueue(key, row, ident, host)
+        turn.enqueue(found.key, row, ident, host)
         return ADDED
 
     def ask_there(self, turn: Turn, found: Discovered, row: UrlRow) -> bool:
@@ -235,10 +261,6 @@ class Admission:
             if not turn.book.has_anchor(anchor):
                 turn.put("anchors", anchor.encode(), b"")
                 turn.book.remember_anchor(anchor)
-
-
-def _own(row: UrlRow, found: Discovered) -> UrlRow:
-    return msgspec.structs.replace(row, url=found.url)
 
 
 def _earned(budget: int, host: HostRow) -> int:

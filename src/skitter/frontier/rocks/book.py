@@ -10,6 +10,7 @@ RAM here is bounded: host rows, parsed robots rules, leases and recent keys each
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -37,10 +38,11 @@ from skitter.frontier.rocks.rows import (
     encode,
     micros,
     slot_of,
+    slots_of,
 )
 from skitter.frontier.rocks.seen import SeenFilter
 from skitter.frontier.rocks.store import Batch, Store
-from skitter.model import Host, UrlKey, UrlState
+from skitter.model import Discovered, Host, UrlKey, UrlState
 from skitter.robots.rules import ALLOW_ALL, Rules, parse_robots
 from skitter.schedule.politeness import delay_for
 from skitter.schedule.priority import TIERS, tier_of
@@ -89,6 +91,8 @@ class Book:
         self._anchors: Lru[str, bool] = Lru(_CACHED_ANCHORS)
         self.recent = RecentKeys(memory.recent_keys)
         self.certain = CertainKeys(memory.certain_keys)
+        # rows that were just judged, and are about to be settled: until the next commit
+        self.judged: dict[bytes, UrlRow] = {}
         # rows of URLs that are out, as they are stored: each is wanted again when it is settled
         self._held: Lru[bytes, bytes] = Lru(_HELD_ROWS)
         self.evidence: Lru[bytes, Evidence] = Lru(_CACHED_EVIDENCE)
@@ -143,6 +147,7 @@ class Book:
         self.recent.clear()
         self.certain.clear()
         self._held.clear()
+        self.judged.clear()
         self.evidence.clear()
         self.unheard_of.clear()
         self.kinds.clear()
@@ -248,6 +253,7 @@ class Turn:
         self._batch = batch = Batch(book.store)
         # the batch's own: 18 rows a page change, and a call between costs as much as the put
         self.put = batch.put
+        self.put_all = batch.put_all
         self.delete = batch.delete
         self.delete_range = batch.delete_range
         self._urls: dict[bytes, UrlRow] = {}
@@ -299,7 +305,7 @@ class Turn:
         return row
 
     def url(self, key: bytes) -> UrlRow | None:
-        if (row := self._urls.get(key)) is not None:
+        if (row := self._urls.get(key) or self.book.judged.pop(key, None)) is not None:
             return row
         raw = self._raw.get(key) or self.book.raw_url(key)
         if raw is None:
@@ -374,16 +380,24 @@ class Turn:
         self._lengthen(host, tier, row.slot)
         self.count(UrlState.QUEUED, 1)
 
-    def enqueue_fresh(self, key: UrlKey, url: str, fresh: Fresh, ident: bytes, host: HostRow) -> None:
-        """`enqueue` for a URL that is new: its row is written without being made."""
-        tally, lane = self.tally, fresh.lane
-        tally.seq += 1
-        slot = slot_of(ident, lane, fresh.priority, tally.seq)
-        raw = self._raw[key] = fresh.row(url, slot)
-        self.put("queue", slot, key)
-        self.put("urls", key, raw)
-        self._lengthen(host, lane - 1, slot)
-        self.count(UrlState.QUEUED, 1)
+    def enqueue_fresh(self, links: Sequence[Discovered], fresh: Fresh, ident: bytes, host: HostRow) -> None:
+        """Admit new URLs that are alike, as `enqueue` does one: their rows are written without being made."""
+        if not links:
+            return
+        tally, tier, count = self.tally, fresh.lane - 1, len(links)
+        slots = slots_of(ident, fresh.lane, fresh.priority, range(tally.seq + 1, tally.seq + 1 + count))
+        rows: dict[bytes, bytes] = {
+            link.key: fresh.row(link.url, slot) for link, slot in zip(links, slots, strict=True)
+        }
+        self.put_all("queue", zip(slots, rows, strict=True))
+        self.put_all("urls", rows.items())
+        self._raw |= rows
+        tally.seq += count
+        host.admitted += count
+        host.queued[tier] += count
+        tally.tiers[tier] += count
+        self._lower(host, tier, slots[0])
+        self.count(UrlState.QUEUED, count)
 
     def reprioritise(self, key: UrlKey, row: UrlRow, priority: int) -> None:
         """Move a queued URL to where its new priority puts it; one that is leased stays where it is."""
@@ -406,6 +420,9 @@ class Turn:
     def _lengthen(self, host: HostRow, tier: int, slot: bytes) -> None:
         host.queued[tier] += 1
         self.tally.tiers[tier] += 1
+        self._lower(host, tier, slot)
+
+    def _lower(self, host: HostRow, tier: int, slot: bytes) -> None:
         if host.lows[tier] and slot[9:] < host.lows[tier]:
             host.lows[tier] = slot[9:]
 
@@ -465,6 +482,7 @@ class Turn:
             self.tally.now = max(self.tally.now, self.now)
             self.tally.skew = self.book.skew
             self.put("meta", _TALLY, encode(self.tally))
+            self.book.judged.clear()
             self.book.store.write(self._batch)
         except BaseException:
             self.book.forget()

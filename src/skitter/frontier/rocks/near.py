@@ -88,12 +88,15 @@ def _may_be_there(suspects: tuple[bytes, ...], fingerprint: int) -> bool:
 
 def _add(turn: Turn, key: bytes, fingerprint: int) -> None:
     """What was looked up in this turn and resembles nothing."""
-    _put(turn, _whose_key(fingerprint), key + bytes(4))
+    own = fingerprint.to_bytes(_WIDTH, "big")
+    rows = {WHOSE + own: key + bytes(4)}
     for name in rows_of(fingerprint):
         # the look-up before has read it, unless the filter knows that it is not there
         raw = turn.near.get(name, b"")
         if len(raw) < MOST_ALIKE * _WIDTH:
-            _put(turn, name, raw + fingerprint.to_bytes(_WIDTH, "big"))
+            rows[name] = raw + own
+    turn.near |= rows
+    turn.put_all(TABLE, rows.items())
     turn.originals.append(fingerprint)
 
 

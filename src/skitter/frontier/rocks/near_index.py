@@ -106,7 +106,8 @@ class NearIndex:
 
 def rows_of(fingerprint: int) -> tuple[bytes, bytes]:
     """Where an original is kept by its halves."""
-    return UPPER + half_of(fingerprint, 0), LOWER + half_of(swapped(fingerprint), 0)
+    raw = fingerprint.to_bytes(_WIDTH, "big")
+    return UPPER + raw[:4], LOWER + raw[4:]
 
 
 def _row(fingerprint: int, probe: int) -> bytes:

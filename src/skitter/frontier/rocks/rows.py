@@ -25,11 +25,13 @@ arrays in msgpack: 1 to 2 us to read or write. New fields go at the end, with a 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
-from skitter.model import Copy, HostPolicy, Via
+from skitter.model import Copy, Discovered, HostPolicy, UrlState, Via
 
 TABLES = """urls hosts queue ready leases timers due denied dead robots copies ledger near unstored anchors
     skeletons traps meta""".split()
@@ -301,12 +303,21 @@ def slot_of(host_id: bytes, lane: int, priority: int, seq: int) -> bytes:
     return _slot(host_id, lane, 255 - priority, seq)
 
 
-def fresh(row: UrlRow, lane: int) -> Fresh:
-    """`row` is one of them, before it has a place."""
-    values = msgspec.structs.astuple(row)
-    before, after = values[1:_SLOT_AT], values[_SLOT_AT + 1 :]
-    # without the heads of these two arrays, of less than 16 values and of more
-    return Fresh(lane, row.priority, encode(before)[1:], encode(after)[3:])
+def slots_of(host_id: bytes, lane: int, priority: int, seqs: Iterable[int]) -> list[bytes]:
+    return [_slot(host_id, lane, 255 - priority, seq) for seq in seqs]
+
+
+def fresh(found: Discovered, priority: int, lane: int, linkers: bytes) -> Fresh:
+    """`found` is one of them. What it leaves open has its default."""
+    before = (UrlState.QUEUED, priority, found.depth, found.via, found.parent, found.hops)
+    # without the head of an array of less than 16 values
+    return Fresh(lane, priority, encode(before)[1:], _after_slot(linkers))
+
+
+@lru_cache(maxsize=256)
+def _after_slot(linkers: bytes) -> bytes:
+    row = UrlRow(url="", state=0, priority=0, depth=0, via=Via.LINK, linkers=linkers)
+    return b"".join(map(encode, msgspec.structs.astuple(row)[_SLOT_AT + 1 :]))
 
 
 def lane_of(slot: bytes) -> int:

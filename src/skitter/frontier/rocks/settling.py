@@ -101,7 +101,8 @@ class Settling:
         host = turn.touch(ident)
         if host is None:
             return _STALE
-        if outcome.key[:8] not in (ident, turn.book.keys.prefix(outcome.host)):
+        prefix = outcome.key[:8]
+        if prefix != ident and prefix != turn.book.keys.prefix(outcome.host):
             return self._stale(turn)
         lease = host.lease
         # whatever the outcome is worth, its request was made: the host's spacing counts from it
@@ -133,15 +134,16 @@ class Settling:
         held = lease is not None and lease.token == outcome.token
         required = lease.delay if lease is not None and held else turn.book.delay_of(host)
         if host.last_sent and not (lease is not None and held and lease.parallel > 1):
-            gap = Gap(outcome.sent_at - host.last_sent, required)
+            tally, seconds = turn.tally, outcome.sent_at - host.last_sent
+            margin = seconds - required
             early = outcome.sent_at < host.last_ended - _CLOCK_GRAIN
-            turn.tally.gaps += 1
-            if early or gap.margin() < -_CLOCK_GRAIN:
-                turn.tally.violations += 1
-            if host.tightest is None or gap.margin() < host.tightest.margin():
-                host.tightest = gap
-            if turn.tally.tightest is None or gap.margin() < turn.tally.tightest.margin():
-                turn.tally.tightest, turn.tally.tightest_host = gap, host.host
+            tally.gaps += 1
+            if early or margin < -_CLOCK_GRAIN:
+                tally.violations += 1
+            if host.tightest is None or margin < host.tightest.margin():
+                host.tightest = Gap(seconds, required)
+            if tally.tightest is None or margin < tally.tightest.margin():
+                tally.tightest, tally.tightest_host = Gap(seconds, required), host.host
         host.last_sent = outcome.sent_at
         host.last_ended = max(host.last_ended, outcome.ended_at)
 
@@ -310,15 +312,7 @@ class Settling:
         self, turn: Turn, host: HostRow, outcome: Outcome, url: UrlRow | None = None
     ) -> None:
         result = outcome.result
-        status = 304 if isinstance(result, NotModified) else result.status
-        size = 0 if isinstance(result, NotModified) else result.size
-        detail = ""
-        if isinstance(result, Failed):
-            detail = f"{result.kind}: {result.detail}"
-        elif isinstance(result, Fetched):
-            detail = result.note
-        elif isinstance(result, Redirected) and result.target.key == outcome.key:
-            detail = REDIRECTS_TO + result.location
+        status, size = (304, 0) if isinstance(result, NotModified) else (result.status, result.size)
         row = FetchRow(
             outcome.ended_at - outcome.sent_at,
             "unchanged" if url is not None and _is_unchanged(url, result) else _NAMES[type(result)],
@@ -326,7 +320,7 @@ class Settling:
             size,
             outcome.address,
             _place(result.record),
-            detail,
+            _detail(outcome.key, result),
         )
         turn.put("ledger", outcome.key + micros(turn.book.by_the_clock(outcome.sent_at)), encode(row))
         tally = turn.tally
@@ -454,6 +448,16 @@ def _has_validators(host: HostRow) -> bool:
     return bool(host.robots_etag or host.robots_last_modified)
 
 
+def _detail(key: bytes, result: Result) -> str:
+    if isinstance(result, Fetched):
+        return result.note
+    if isinstance(result, Failed):
+        return f"{result.kind}: {result.detail}"
+    if isinstance(result, Redirected) and result.target.key == key:
+        return REDIRECTS_TO + result.location
+    return ""
+
+
 def _place(record: RecordAt | None) -> tuple[str, int, int] | None:
     return None if record is None else (record.segment, record.offset, record.length)
 
@@ -463,7 +467,8 @@ def _is_unchanged(row: UrlRow, result: Result) -> bool:
     return (
         isinstance(result, Fetched)
         and bool(result.size)
-        and (row.digest, row.body_status) == (result.digest, result.status)
+        and row.digest == result.digest
+        and row.body_status == result.status
     )
 
 
