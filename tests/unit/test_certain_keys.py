@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from skitter.frontier.rocks.caches import Generations
 from skitter.frontier.rocks.keyset import CertainKeys
+from skitter.frontier.rocks.keyset_plain import FEWEST_BUCKETS
 
 KEYS = st.binary(min_size=16, max_size=16)
 
@@ -23,11 +24,19 @@ def test_a_key_that_was_never_added_is_never_known(added: list[bytes], others: l
 
 def test_keys_of_one_host_that_share_a_place_are_told_apart() -> None:
     certain = CertainKeys(0)
-    keys = [bytes(8) + (number << 20).to_bytes(8, "big") for number in range(1, 50)]
+    keys = [bytes(8) + (number * FEWEST_BUCKETS).to_bytes(8, "big") for number in range(1, 50)]
     for key in keys:
         certain.add(key)
         assert certain.has(key)
-    assert [certain.has(key) for key in keys] == [False] * 47 + [True] * 2
+    assert [certain.has(key) for key in keys] == [False] * 45 + [True] * 4
+
+
+def test_a_key_that_is_asked_for_outlives_those_that_are_not() -> None:
+    certain = CertainKeys(0)
+    keys = [bytes(8) + (number * FEWEST_BUCKETS).to_bytes(8, "big") for number in range(1, 50)]
+    for key in keys:
+        certain.add(key)
+        assert certain.has(keys[0])
 
 
 def test_hosts_with_the_same_paths_are_told_apart() -> None:

@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { KEY = 16, HALF = 8, PAIR = 16, MOST_HASHES = 32 };
+enum { KEY = 16, HALF = 8, ENTRY = 6, WAYS = 4, BUCKET = WAYS * ENTRY, MOST_HASHES = 32 };
+
+static const uint64_t MOST_OF_ENTRY = ((uint64_t)1 << 8 * ENTRY) - 1;
 
 static uint64_t half(const uint8_t *bytes)
 {
@@ -17,29 +19,40 @@ static uint64_t half(const uint8_t *bytes)
     return number;
 }
 
-/* -- keys known for certain: two places each, 8 bytes a place */
+/* -- keys known for certain: buckets of four places, 6 bytes a place, the youngest first. Which bucket it is says the
+ * rest of a key: with more than 65,536 of them, which is the caller's to see to, nothing of its 64 bits is lost. */
 
-static uint64_t both_halves(const uint8_t *key)
+static uint64_t entry_at(const uint8_t *place)
+{
+    uint64_t entry = 0;
+    for (int at = ENTRY; at-- > 0;)
+        entry = entry << 8 | place[at];
+    return entry;
+}
+
+static void put_first(uint8_t *bucket, int from, uint64_t entry)
+{
+    memmove(bucket + ENTRY, bucket, (size_t)from * ENTRY);
+    for (int at = 0; at < ENTRY; at++, entry >>= 8)
+        bucket[at] = (uint8_t)entry;
+}
+
+/* What was asked for is young again: a site's menu is linked by all of its pages, most others by one. */
+static int is_certain(uint8_t *table, uint64_t buckets, const uint8_t *key, int is_added)
 {
     uint64_t both = half(key) ^ half(key + HALF);
-    return both ? both : 1; /* 0 is an empty place */
-}
-
-static int is_certain(const uint64_t *table, uint64_t pairs, const uint8_t *key)
-{
-    uint64_t both = both_halves(key);
-    const uint64_t *pair = table + both % pairs * 2;
-    return pair[0] == both || pair[1] == both;
-}
-
-static void make_certain(uint64_t *table, uint64_t pairs, const uint8_t *key)
-{
-    uint64_t both = both_halves(key);
-    uint64_t *pair = table + both % pairs * 2;
-    if (pair[0] != both) {
-        pair[1] = pair[0];
-        pair[0] = both;
+    uint64_t entry = (both / buckets + 1) & MOST_OF_ENTRY; /* 0 is an empty place */
+    uint8_t *bucket = table + both % buckets * BUCKET;
+    for (int way = 0; way < WAYS; way++) {
+        if (entry_at(bucket + way * ENTRY) != entry)
+            continue;
+        if (way)
+            put_first(bucket, way, entry);
+        return 1;
     }
+    if (is_added)
+        put_first(bucket, WAYS - 1, entry);
+    return 0;
 }
 
 /* -- the Bloom filter: double hashing, each place by the upper half of a product */
@@ -118,18 +131,18 @@ static int open_table(PyObject *owner, Py_buffer *table, Py_ssize_t least)
     return 0;
 }
 
-static uint64_t pairs_of(const Py_buffer *table)
+static uint64_t buckets_of(const Py_buffer *table)
 {
-    return (uint64_t)table->len / PAIR;
+    return (uint64_t)table->len / BUCKET;
 }
 
 static PyObject *certain_has(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     Py_buffer table;
     const uint8_t *key;
-    if (!has_arguments(count, 2) || !(key = key_in(given[1])) || !open_table(given[0], &table, PAIR))
+    if (!has_arguments(count, 2) || !(key = key_in(given[1])) || !open_table(given[0], &table, BUCKET))
         return NULL;
-    int found = is_certain(table.buf, pairs_of(&table), key);
+    int found = is_certain(table.buf, buckets_of(&table), key, 0);
     PyBuffer_Release(&table);
     return PyBool_FromLong(found);
 }
@@ -138,9 +151,9 @@ static PyObject *certain_add(PyObject *module, PyObject *const *given, Py_ssize_
 {
     Py_buffer table;
     const uint8_t *key;
-    if (!has_arguments(count, 2) || !(key = key_in(given[1])) || !open_table(given[0], &table, PAIR))
+    if (!has_arguments(count, 2) || !(key = key_in(given[1])) || !open_table(given[0], &table, BUCKET))
         return NULL;
-    make_certain(table.buf, pairs_of(&table), key);
+    is_certain(table.buf, buckets_of(&table), key, 1);
     PyBuffer_Release(&table);
     Py_RETURN_NONE;
 }
@@ -156,10 +169,10 @@ static int note(PyObject *list, Py_ssize_t number)
 static PyObject *all_unsure(const Py_buffer *table, const uint8_t *keys, Py_ssize_t length, const uint8_t *host)
 {
     PyObject *unsure = PyList_New(0);
-    uint64_t pairs = pairs_of(table);
+    uint64_t buckets = buckets_of(table);
     for (Py_ssize_t at = 0; unsure && at + KEY <= length; at += KEY) {
         const uint8_t *key = keys + at;
-        if (!memcmp(key, host, HALF) && is_certain(table->buf, pairs, key))
+        if (!memcmp(key, host, HALF) && is_certain(table->buf, buckets, key, 0))
             continue;
         if (!note(unsure, at / KEY))
             Py_CLEAR(unsure);
@@ -178,7 +191,7 @@ static PyObject *certain_lacks(PyObject *module, PyObject *const *given, Py_ssiz
         PyErr_SetString(PyExc_ValueError, "keys are 16 bytes each, and a host is 8");
         return NULL;
     }
-    if (!open_table(given[0], &table, PAIR))
+    if (!open_table(given[0], &table, BUCKET))
         return NULL;
     PyObject *unsure = all_unsure(
         &table, (const uint8_t *)PyBytes_AS_STRING(keys), PyBytes_GET_SIZE(keys),

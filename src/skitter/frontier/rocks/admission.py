@@ -68,6 +68,10 @@ class Admission:
     def admit_run(self, turn: Turn, run: Sequence[Discovered]) -> list[Verdict]:
         """Links that differ in URL and key alone. What the new ones among them have in common is done once."""
         first = run[0]
+        has, heard, row_of = turn.book.certain.has, turn.book.recent.get, turn.known_url
+        # what is known leaves the host of its target alone: with a million hosts that is a read, and always a write
+        if len(run) == 1 or all(has(found.key) or heard(found.key) is not None for found in run):
+            return [self.admit(turn, found) for found in run]
         ident, host = turn.look(first.host)
         if host is None or not self._is_plain(turn, host, run):
             return [self.admit(turn, found) for found in run]
@@ -77,7 +81,6 @@ class Admission:
         host = turn.take(ident, host, first.host)
         verdicts: list[Verdict] = []
         entering: list[Discovered] = []
-        has, heard, row_of = turn.book.certain.has, turn.book.recent.get, turn.known_url
         for found in run:
             key = found.key
             is_new = not has(key) and heard(key) is None and row_of(key) is None

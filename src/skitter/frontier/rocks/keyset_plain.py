@@ -1,7 +1,8 @@
 """Keys in tables of fixed size, in Python: defines what the kernel `skitter.native.keyset` does, and does it
 where none was built. Tables are the caller's, to keep and to save. Reads and writes nothing else.
 
-Keys known for certain have two places of 8 bytes each, the younger first. The Bloom filter walks through its bits
+Keys known for certain lie in buckets of four places, 6 bytes each, what was put or asked for last first. Which bucket
+it is says the rest of a key: with more than 65,536 of them nothing of its 64 bits is lost. The Bloom filter walks through its bits
 from a place and by a step that both halves of a key decide.
 """
 
@@ -10,23 +11,30 @@ from __future__ import annotations
 from mmap import mmap
 from struct import Struct
 
-_KEY, _HOST, _PAIR = 16, 8, 16
+_KEY, _HOST = 16, 8
+_ENTRY, _BUCKET = 6, 24
+_MOST = (1 << 8 * _ENTRY) - 1
+# What a caller gives that wants to be certain.
+FEWEST_BUCKETS = 65_537
 _MOST_HASHES = 32
 _WORD = (1 << 64) - 1
 _halves = Struct(">QQ").unpack
-_pair = Struct("=QQ")
 
 
 def certain_has(table: mmap, key: bytes) -> bool:
-    both, at = _place(table, key)
-    return both in _pair.unpack_from(table, at)
+    entry, at = _place(table, key)
+    places = _places(table, at)
+    if entry not in places:
+        return False
+    places.remove(entry)
+    table[at : at + _BUCKET] = b"".join((entry, *places))
+    return True
 
 
 def certain_add(table: mmap, key: bytes) -> None:
-    both, at = _place(table, key)
-    younger, _ = _pair.unpack_from(table, at)
-    if younger != both:
-        _pair.pack_into(table, at, both, younger)
+    if not certain_has(table, key):
+        entry, at = _place(table, key)
+        table[at : at + _BUCKET] = b"".join((entry, *_places(table, at)[:-1]))
 
 
 def certain_lacks(table: mmap, keys: bytes, host: bytes) -> list[int]:
@@ -39,10 +47,15 @@ def certain_lacks(table: mmap, keys: bytes, host: bytes) -> list[int]:
     ]
 
 
-def _place(table: mmap, key: bytes) -> tuple[int, int]:
+def _place(table: mmap, key: bytes) -> tuple[bytes, int]:
+    """What stands for a key, and where its bucket begins."""
     host, rest = _halved(key)
-    both = host ^ rest or 1  # 0 is an empty place
-    return both, both % (len(table) // _PAIR) * _PAIR
+    above, bucket = divmod(host ^ rest, len(table) // _BUCKET)
+    return (above + 1 & _MOST).to_bytes(_ENTRY, "little"), bucket * _BUCKET  # 0 is an empty place
+
+
+def _places(table: mmap, at: int) -> list[bytes]:
+    return [table[start : start + _ENTRY] for start in range(at, at + _BUCKET, _ENTRY)]
 
 
 def bloom_has(filter: mmap, hashes: int, key: bytes) -> bool:
