@@ -23,7 +23,7 @@ from skitter.frontier.base import (
     Settlement,
     Stats,
 )
-from skitter.frontier.rocks.book import Book
+from skitter.frontier.rocks.book import Book, mark_of_robots
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.near_index import MOST_ALIKE, rows_of
 from skitter.frontier.rocks.rows import (
@@ -526,3 +526,5 @@ def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:
         stored = parse_robots(tables.raw["robots"].get(ident, b""), book._product)
         assert [rules.decide(p) for p in _PROBES] == [stored.decide(p) for p in _PROBES]
     assert all(host_id(row.host) == ident for ident, row in tables.hosts.items())
+    for ident, host in tables.hosts.items():
+        assert host.robots_mark in (b"", mark_of_robots(tables.raw["robots"].get(ident, b"")))

@@ -69,7 +69,7 @@ class Admission:
         """Links that differ in URL and key alone. What the new ones among them have in common is done once."""
         first = run[0]
         has, heard, row_of = turn.book.certain.has, turn.book.recent.get, turn.known_url
-        # what is known leaves the host of its target alone: with a million hosts that is a read, and always a write
+        # what is known leaves the host of its target alone: to look may be a read, to take always is a write
         if len(run) == 1 or all(has(found.key) or heard(found.key) is not None for found in run):
             return [self.admit(turn, found) for found in run]
         ident, host = turn.look(first.host)

@@ -1,9 +1,9 @@
 """Keys in tables of fixed size, in Python: defines what the kernel `skitter.native.keyset` does, and does it
 where none was built. Tables are the caller's, to keep and to save. Reads and writes nothing else.
 
-Keys known for certain lie in buckets of four places, 6 bytes each, what was put or asked for last first. Which bucket
-it is says the rest of a key: with more than 65,536 of them nothing of its 64 bits is lost. The Bloom filter walks through its bits
-from a place and by a step that both halves of a key decide.
+Keys known for certain lie in buckets of four places, 6 bytes each, what was put or asked for last first. Which
+bucket it is says the rest of a key: with more than 65,536 of them nothing of its 64 bits is lost. The Bloom
+filter walks through its bits from a place and by a step that both halves of a key decide.
 """
 
 from __future__ import annotations

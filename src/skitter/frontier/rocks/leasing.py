@@ -177,7 +177,7 @@ class Leasing:
         """The first allowed URLs of one lane. What robots.txt denies, a verdict stops or the host's address
         forbids is settled on the way. `rows` are all of the host, if they have been read."""
         taken: list[tuple[Task, bytes]] = []
-        rules = turn.book.rules(ident)
+        rules = turn.book.rules(ident, host.robots_mark)
         passed_over = 0
         is_first_left = True
         # only where a lease is long enough for a verdict to fall meanwhile

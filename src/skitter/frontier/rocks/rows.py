@@ -90,7 +90,8 @@ class HostRow(msgspec.Struct, array_like=True):
     one may allow more. Of its `pages` some were `novel` and some `repeats`; `traps` verdicts are in force on it,
     `stopped` is the one on all of it, `learned` are parameters that change nothing; `soft` marks what it
     says of pages that it does not have, `marks` its last different texts
-    and `texts` their titles and fingerprints. For `sounding` more pages the end of a section is looked for."""
+    and `texts` their titles and fingerprints. For `sounding` more pages the end of a section is looked for.
+    `robots_mark` stands for the words of its robots.txt: those of many hosts are the same."""
 
     host: str
     queued: list[int] = msgspec.field(default_factory=lambda: [0, 0, 0, 0])
@@ -142,6 +143,7 @@ class HostRow(msgspec.Struct, array_like=True):
     marks: bytes = b""
     texts: bytes = b""
     sounding: int = 0
+    robots_mark: bytes = b""
 
     def is_out_of_reach(self) -> bool:
         return bool(self.given_up) or (self.policy is not None and self.policy.blocked)

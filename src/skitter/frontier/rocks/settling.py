@@ -18,7 +18,7 @@ from skitter.frontier.rocks import growth
 from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.aliases import name_canonical
-from skitter.frontier.rocks.book import Turn
+from skitter.frontier.rocks.book import Turn, mark_of_robots
 from skitter.frontier.rocks.health import Health, asked_wait, forgive
 from skitter.frontier.rocks.holding import hold
 from skitter.frontier.rocks.near import remember
@@ -426,6 +426,7 @@ class Settling:
         rules = turn.book.learn_rules(ident, body)
         host.address_refused = ""
         host.robots_status = status
+        host.robots_mark = mark_of_robots(body)
         host.crawl_delay = rules.crawl_delay
         host.robots_etag = host.robots_last_modified = ""
         host.robots_digest = b""
