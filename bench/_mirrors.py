@@ -89,13 +89,13 @@ def by_wget2(threads: int) -> Mirror:
     return mirror
 
 
-def by_script(python: str, script: str, pages: int) -> Mirror:
+def by_script(python: str, script: str, pages: int, *form: str) -> Mirror:
     """A peer in Python. `pages` is where it stops; 0 is never."""
 
     def mirror(port: int, folder: Path) -> Round:
         files = folder / "files"
         home = f"http://127.0.0.1:{port}{HOME}"
-        return _files([python, str(SCRIPTS / script), home, str(files), str(pages)], files)
+        return _files([python, str(SCRIPTS / script), home, str(files), str(pages), *form], files)
 
     return mirror
 

@@ -29,8 +29,9 @@ STAGES = {
     "parse: title, base, directives": ("skitter.worker.step:read_page",),
     "fingerprint": ("skitter.parse.fingerprint:simhash",),
     "links: resolve and hash": (
-        "skitter.urls.links:LinkReader.discover",
-        "skitter.urls.links:LinkReader.targets",
+        "skitter.urls.links:LinkReader.resolve",
+        "skitter.worker.step:followed",
+        "skitter.worker.step:told",
     ),
     "digests": ("skitter.worker.step:sha256", "skitter.archive.warc:_digested"),
     "deflate": ("skitter.archive.coding:_deflated",),

@@ -31,7 +31,8 @@ from bench._targets import Target, judged, show_targets
 WGET2_THREADS = (1, 2, 5, 8, 16)
 TRIES = 2
 # Half a minute of it: Crawlee takes 22 ms a page.
-CRAWLEE_PAGES = 1_500
+CUT_PAGES = 1_500
+RECOMMENDED = "Scrapy (CrawlSpider)"
 QUICK_PAGES = 1_500
 
 _HREF = re.compile(r"""<(?:a|area)\s[^>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
@@ -116,8 +117,9 @@ def crawlers(port: int, options: argparse.Namespace) -> tuple[dict[str, Mirror],
         return known, set()
     scrapy = QUICK_PAGES if options.quick else 0
     known["Scrapy"] = by_script(python, "scrapy_mirror.py", scrapy)
-    known["Crawlee"] = by_script(python, "crawlee_mirror.py", CRAWLEE_PAGES)
-    return known, {"Crawlee", *(["Scrapy"] if scrapy else [])}
+    known[RECOMMENDED] = by_script(python, "scrapy_mirror.py", CUT_PAGES, "crawl-spider")
+    known["Crawlee"] = by_script(python, "crawlee_mirror.py", CUT_PAGES)
+    return known, {"Crawlee", RECOMMENDED, *(["Scrapy"] if scrapy else [])}
 
 
 def compare(port: int, options: argparse.Namespace) -> int:
@@ -146,6 +148,7 @@ def targets(measured: Mapping[str, Figures]) -> list[Target]:
     found = [Target("CPU a page, times wget2's", cpu["skitter"] / cpu["wget2"], most=1.5)]
     if "Scrapy" in cpu:
         found.append(Target("Scrapy's CPU a page, times ours", cpu["Scrapy"] / cpu["skitter"], least=20.0))
+        found.append(Target("its CrawlSpider's, times ours", cpu[RECOMMENDED] / cpu["skitter"], least=20.0))
     return found
 
 

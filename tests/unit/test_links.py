@@ -76,12 +76,13 @@ def read(
 
 @given(st.lists(st.tuples(BASES, st.lists(HREFS, max_size=6)), max_size=6))
 def test_what_is_remembered_never_changes_what_an_href_means(pages: list[tuple[str, list[str]]]) -> None:
-    reader = LinkReader(KEYS)
+    reader, slow = LinkReader(KEYS), without_kernel()
     for base, hrefs in pages:
         resolved = [normalise(href, base) for href in hrefs]
         expected = list(dict.fromkeys(url for url in resolved if url and url != "http://h.org/self"))
         found = read(reader, base, hrefs)
         assert [one.url for one in found] == expected
+        assert read(slow, base, hrefs) == found
         assert all((one.key, one.host) == (key_of(one.url), host_of(one.url)) for one in found)
 
 
@@ -115,6 +116,13 @@ def test_a_link_is_one_level_below_its_page() -> None:
     assert (found.depth, found.via, found.parent) == (2, Via.LINK, PAGE)
 
 
+def without_kernel() -> LinkReader:
+    """As on a machine where it could not be built."""
+    reader = LinkReader(KEYS)
+    reader._resolve_plain = None
+    return reader
+
+
 def remembered(reader: LinkReader) -> int:
     return sum(len(known) for known in [*reader._young.values(), *reader._old.values()])
 
@@ -125,28 +133,28 @@ def test_the_memory_holds_two_generations_at_most(folders: int) -> None:
     limit = links_module._GENERATION
     for start in range(0, 3 * limit, 100):
         base = f"http://h.org/{start // 100 % folders}/"
-        read(reader, base, [f"p{number}" for number in range(start, start + 100)])
+        read(reader, base, [f"p?{number}" for number in range(start, start + 100)])
         assert remembered(reader) <= 2.5 * limit
 
 
 def test_what_is_in_use_stays_remembered_while_other_folders_pass() -> None:
     reader = LinkReader(KEYS)
     for number in range(links_module._GENERATION):
-        read(reader, "http://h.org/in-use/", ["home"])
-        read(reader, f"http://h.org/{number}/", [f"p{number}", "q"])
-    assert "home" in (reader._young | reader._old)["http://h.org/in-use/"]
+        read(reader, "http://h.org/in-use/", ["/home"])
+        read(reader, f"http://h.org/{number}/", [f"p?{number}", "?q=1", "//q"])
+    assert "/home" in (reader._young | reader._old)["http://h.org/in-use/"]
     assert "http://h.org/0/" not in reader._young | reader._old
 
 
 def test_one_endless_folder_is_forgotten_and_begun_again() -> None:
     reader = LinkReader(KEYS)
     for number in range(2 * links_module._GENERATION):
-        read(reader, "http://h.org/", ["home", f"p{number}"])
+        read(reader, "http://h.org/", ["/home", f"p?{number}"])
     assert remembered(reader) <= links_module._GENERATION
 
 
 def test_a_page_with_as_many_links_as_are_read_is_resolved_once() -> None:
-    """The memory of a folder once had no room for them, and each was resolved for the archive anew."""
+    """The memory of a folder once had no room for them, and each was resolved anew for the next page."""
     reader = LinkReader(KEYS)
     links = [Link(f"//h{number}.org/", "", "", "a") for number in range(10_000)]
     followed = reader.discover(PAGE, "http://h.org/", 0, "http://h.org/", links)
@@ -180,3 +188,27 @@ def test_a_plain_href_is_joined_as_the_url_standard_says(folder: str, segments: 
 @pytest.mark.parametrize("href", ["a.html", "../b", "../../../c/", "a/b-c/d_e.html"])
 def test_hrefs_of_real_pages_are_plain(href: str) -> None:
     assert joined("http://h.org/x/y/", href) == normalise(href, "http://h.org/x/y/page")
+
+
+NAMES = st.text(st.sampled_from("aZ9_-.~/%;(?#@:é "), max_size=12)
+
+
+@given(
+    st.sampled_from(["http://h.org", "https://h.org:8080", "http://[::1]"]),
+    st.lists(st.sampled_from(["a", "b.c", "%41", "x;y", "(z)", "~", "a@b"]), max_size=4),
+    st.lists(st.tuples(st.integers(0, 6), NAMES), max_size=8),
+)
+def test_the_kernel_says_what_it_would_be_without_it(
+    host: str, folders: list[str], hrefs: list[tuple[int, str]]
+) -> None:
+    base = "/".join((host, *folders, ""))
+    links = [Link("../" * ups + name) for ups, name in hrefs]
+    assert LinkReader(KEYS).resolve(base, links) == without_kernel().resolve(base, links)
+
+
+@pytest.mark.parametrize("length", [127, 128, 129, 255, 256, 257, 1_990, 3_000])
+def test_keys_of_long_paths_are_the_same_in_both(length: int) -> None:
+    links = [Link("p" * length), Link("../" * 600 + "p" * length)]
+    assert LinkReader(KEYS).resolve("http://h.org/a/", links) == without_kernel().resolve(
+        "http://h.org/a/", links
+    )

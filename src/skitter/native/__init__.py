@@ -1,6 +1,6 @@
 """Kernels in C: the few loops over bytes that cost most of a page's time in Python.
 
-Below everything. Each is imported by the one module that has the same in Python and falls back to it where no kernel
-was built; it is a pure function of its arguments, says exactly what its Python twin says, and trusts no byte that
-it reads. Nothing here knows a URL, a file or a setting.
+Below everything. Each is imported by the one module that has the same in Python and falls back to it where no
+kernel was built; it is a pure function of its arguments, says exactly what its Python twin says, and trusts no
+byte that it reads. Nothing here knows a file or a setting.
 """

@@ -49,7 +49,8 @@ _FIRST_RULES = re.compile(
 
 
 class Keys:
-    """`folds_hosts` when URLs of different hosts can have one key: then a key's first half names no host."""
+    """`folds_hosts` when URLs of different hosts can have one key: then a key's first half names no host.
+    `keeps_plain_paths` when a path without query, escape, `;` and `(` is its own canonical form."""
 
     def __init__(self, settings: KeySettings) -> None:
         self._settings = settings
@@ -62,6 +63,7 @@ class Keys:
         self._dropped = frozenset(dropped) - kept
         self._prefixes = tuple(name[:-1] for name in self._dropped if name.endswith("*"))
         self._kept = frozenset(kept)
+        self.keeps_plain_paths = not self._tail
         self.folds_hosts = not self._is_first and (settings.www or settings.scheme)
 
     def key_of(self, url: str) -> UrlKey:

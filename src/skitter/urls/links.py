@@ -1,20 +1,26 @@
 """From the hrefs of a page to the distinct URLs it lets us follow.
 
-Between parsing and admission. Pages of one folder repeat each other's navigation, so what an href of a folder
-resolves to is remembered: a look-up is 0.2 us, resolving and hashing 3 to 6 us, and on real documentation nine of
-ten links are found. The memory is bounded.
+Between parsing and admission. Nine of ten hrefs of real documentation are plain names in folders: the kernel in
+C resolves and hashes those at 0.5 us each. What the others resolve to is remembered by folder, because pages
+repeat each other's navigation: a look-up is 0.2 us, resolving and hashing 3 to 6 us. The memory is bounded.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from skitter.model import Discovered, Host, Link, UrlKey, Via
 from skitter.urls.canonical import host_of, joined, normalise
 from skitter.urls.keys import Keys
 
 Resolved = tuple[str, UrlKey, Host]
+_resolve_plain: Callable[[Sequence[Link], str, str, bytes], list[Resolved | None]] | None
+try:
+    from skitter.native.hrefs import resolve as _resolve_plain
+except ImportError:
+    _resolve_plain = None
+
 _GENERATION = 20_000
 _OF_FOLDER = 10_000
 _WEB = ("http://", "https://")
@@ -28,33 +34,39 @@ _UNSEEN = ("", UrlKey(b""), Host(""))
 class LinkReader:
     """Two generations of folders, as in any cheap approximation of an LRU: a folder that is used moves to the
     young one. About twice `_GENERATION` hrefs are remembered at most, of which a single folder is
-    forgotten between two pages once it has more than `_OF_FOLDER`: as many as one page may have, because a page
-    asks twice, and 10,000 hrefs that are resolved anew take 80 ms."""
+    forgotten between two pages once it has more than `_OF_FOLDER`: as many as one page may have."""
 
     def __init__(self, keys: Keys) -> None:
-        self._key_of = keys.key_of
+        self._key_of, self._prefix = keys.key_of, keys.prefix
+        self._resolve_plain = _resolve_plain if keys.keeps_plain_paths else None
         self._young: dict[str, dict[str, Resolved | None]] = {}
         self._old: dict[str, dict[str, Resolved | None]] = {}
         self._size = 0
 
+    def resolve(self, base: str, links: Sequence[Link]) -> list[Resolved | None]:
+        """What each of the links stands for on a page with that base; None where it is nothing to fetch."""
+        folder = _folder(base)
+        if self._resolve_plain is None or not folder.startswith(_WEB):
+            found: list[Resolved | None] = [None] * len(links)
+        else:
+            host = host_of(folder)
+            found = self._resolve_plain(links, folder, host, self._prefix(host))
+        if None in found:
+            known = self._of_folder(folder)
+            for place, resolved in enumerate(found):
+                if resolved is None:
+                    found[place] = self._recalled(known, folder, base, links[place].href)
+        return found
+
     def discover(
-        self, page: UrlKey, url: str, depth: int, base: str, links: Iterable[Link]
+        self, page: UrlKey, url: str, depth: int, base: str, links: Sequence[Link]
     ) -> tuple[Discovered, ...]:
         """What the page `url` at `depth` points at, each URL once, itself and nofollow links left out."""
-        folder = _folder(base)
-        known = self._of_folder(folder)
-        found: dict[str, Discovered] = {}
-        for link in links:
-            if link.rel and "nofollow" in link.rel:
-                continue
-            resolved = known.get(link.href, _UNSEEN)
-            if resolved is _UNSEEN:
-                resolved = self._learn(known, folder, base, link.href)
-            if resolved is None or resolved[0] in found or resolved[0] == url:
-                continue
-            target, key, host = resolved
-            found[target] = Discovered(url=target, key=key, host=host, depth=depth + 1, parent=page)
-        return tuple(found.values())
+        return followed(page, url, depth, links, self.resolve(base, links))
+
+    def targets(self, base: str, links: Sequence[Link]) -> tuple[tuple[str, Link], ...]:
+        """Every link with what it resolves to, each target once, whether or not it may be followed."""
+        return told(links, self.resolve(base, links))
 
     def needed(
         self, page: UrlKey, url: str, depth: int, base: str, hrefs: Iterable[str], level: int
@@ -64,9 +76,7 @@ class LinkReader:
         known = self._of_folder(folder)
         found: dict[str, Discovered] = {}
         for href in hrefs:
-            resolved = known.get(href, _UNSEEN)
-            if resolved is _UNSEEN:
-                resolved = self._learn(known, folder, base, href)
+            resolved = self._recalled(known, folder, base, href)
             if resolved is None or resolved[0] in found or resolved[0] == url:
                 continue
             target, key, host = resolved
@@ -81,19 +91,6 @@ class LinkReader:
             )
         return tuple(found.values())
 
-    def targets(self, base: str, links: Iterable[Link]) -> tuple[tuple[str, Link], ...]:
-        """Every link with what it resolves to, each target once, whether or not it may be followed."""
-        folder = _folder(base)
-        known = self._of_folder(folder)
-        found: dict[str, Link] = {}
-        for link in links:
-            resolved = known.get(link.href, _UNSEEN)
-            if resolved is _UNSEEN:
-                resolved = self._learn(known, folder, base, link.href)
-            if resolved is not None and resolved[0] not in found:
-                found[resolved[0]] = link
-        return tuple(found.items())
-
     def _of_folder(self, folder: str) -> dict[str, Resolved | None]:
         if self._size >= _GENERATION:
             self._old, self._young, self._size = self._young, {}, 0
@@ -106,6 +103,12 @@ class LinkReader:
             known.clear()
         return known
 
+    def _recalled(
+        self, known: dict[str, Resolved | None], folder: str, base: str, href: str
+    ) -> Resolved | None:
+        resolved = known.get(href, _UNSEEN)
+        return self._learn(known, folder, base, href) if resolved is _UNSEEN else resolved
+
     def _learn(self, known: dict[str, Resolved | None], folder: str, base: str, href: str) -> Resolved | None:
         url = joined(folder, href) if folder.startswith(_WEB) else None
         if url is None:
@@ -115,6 +118,28 @@ class LinkReader:
         resolved = known[href] = None if url is None else (url, self._key_of(url), host_of(url))
         self._size += 1
         return resolved
+
+
+def followed(
+    page: UrlKey, url: str, depth: int, links: Sequence[Link], resolved: Sequence[Resolved | None]
+) -> tuple[Discovered, ...]:
+    """As `LinkReader.discover`, of links that were resolved."""
+    found: dict[str, Discovered] = {}
+    for link, one in zip(links, resolved, strict=True):
+        if one is None or one[0] in found or one[0] == url or (link.rel and "nofollow" in link.rel):
+            continue
+        target, key, host = one
+        found[target] = Discovered(url=target, key=key, host=host, depth=depth + 1, parent=page)
+    return tuple(found.values())
+
+
+def told(links: Sequence[Link], resolved: Sequence[Resolved | None]) -> tuple[tuple[str, Link], ...]:
+    """As `LinkReader.targets`, of links that were resolved."""
+    found: dict[str, Link] = {}
+    for link, one in zip(links, resolved, strict=True):
+        if one is not None and one[0] not in found:
+            found[one[0]] = link
+    return tuple(found.items())
 
 
 def _folder(base: str) -> str:

@@ -45,9 +45,12 @@ from skitter.robots.rules import MAX_BYTES as MAX_ROBOTS_BYTES
 from skitter.settings import Settings
 from skitter.urls.canonical import host_of, normalise
 from skitter.urls.keys import Keys
-from skitter.urls.links import LinkReader
+from skitter.urls.links import LinkReader, Resolved, followed, told
 from skitter.worker.pdf import PdfReader
 from skitter.worker.turns import Turns
+
+Targets = list[Resolved | None]
+"""What each link of a page resolves to."""
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)
@@ -112,12 +115,14 @@ class Step:
         # Last: a turn that was taken before a wait would be over when the page is read.
         await self._turns.take()
         page, note = self._page(answer, pdf) if _is_document(task, answer) else (None, "")
-        result = self._read(task, answer, digest, page, note)
+        # once, for what is followed and for what is told
+        targets = self._links.resolve(page.base, page.links) if page else []
+        result = self._read(task, answer, digest, page, targets, note)
         parcel = self._packer.pack(
             answer,
             digest=digest,
             media_type=parse_content_type(answer.header("content-type")).essence,
-            said=self._said(task, result, page),
+            said=self._said(task, result, page, targets),
             stands_for=task.digest if answer.status == 304 else b"",
         )
         return result, parcel
@@ -128,7 +133,7 @@ class Step:
 
     # -- what is told of it
 
-    def _said(self, task: Task, result: Result, page: PageContent | None) -> Said:
+    def _said(self, task: Task, result: Result, page: PageContent | None, targets: Targets) -> Said:
         """What the archive's tables and metadata records tell beside the exchange itself."""
         said = Said(
             kind="requisite" if task.requisite else task.kind,
@@ -146,14 +151,20 @@ class Step:
             title=page.title,
             directives=page.directives.text,
             text=page.text,
-            links=self._links.targets(page.base, page.links) if self._tells_links else (),
+            links=told(page.links, targets) if self._tells_links else (),
             simhash=result.simhash if isinstance(result, Fetched) else None,
         )
 
     # -- what the answer means
 
     def _read(
-        self, task: Task, exchange: Exchange, digest: bytes, page: PageContent | None, note: str
+        self,
+        task: Task,
+        exchange: Exchange,
+        digest: bytes,
+        page: PageContent | None,
+        targets: Targets,
+        note: str,
     ) -> Result:
         status = exchange.status
         if status in _REDIRECTS:
@@ -181,7 +192,7 @@ class Step:
             return Failed(kind=FailureKind.PROTOCOL, detail="304, unasked", status=status)
         if task.kind is TaskKind.ROBOTS:
             return self._robots_read(exchange, digest)
-        return self._fetched(task, exchange, digest, page, note)
+        return self._fetched(task, exchange, digest, page, targets, note)
 
     def _redirected(self, task: Task, exchange: Exchange) -> Result:
         location = exchange.header("location")
@@ -228,12 +239,18 @@ class Step:
         )
 
     def _fetched(
-        self, task: Task, exchange: Exchange, digest: bytes, page: PageContent | None, note: str
+        self,
+        task: Task,
+        exchange: Exchange,
+        digest: bytes,
+        page: PageContent | None,
+        targets: Targets,
+        note: str,
     ) -> Result:
         links: tuple[Discovered, ...] = ()
         canonical = self._canonical(task, page)
         if page is not None and not page.directives.nofollow:
-            links = self._links.discover(task.key, task.url, task.depth, page.base, page.links)
+            links = followed(task.key, task.url, task.depth, page.links, targets)
             if canonical is not None:
                 links = (canonical, *links)
         if page is not None and page.requisites:
