@@ -87,7 +87,7 @@ def discovered(
     *,
     via: Via = Via.LINK,
     depth: int = 1,
-    priority: int = 50,
+    priority: int | None = 50,
     hops: int = 0,
     parent: UrlKey | None = None,
 ) -> Discovered:
