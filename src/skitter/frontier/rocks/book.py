@@ -33,10 +33,12 @@ from skitter.frontier.rocks.rows import (
     Tally,
     UrlRow,
     decode_host,
+    decode_place,
     decode_tally,
     decode_tasks,
     decode_url,
     encode,
+    lane_of,
     micros,
     slot_of,
     slots_of,
@@ -67,6 +69,9 @@ _CACHED_KINDS = 8_192
 _COMMON_ROBOTS = 4_096
 # The rows of a host that has no more than so many are read in one go when it is leased.
 _SMALL_HOST = 64
+
+Waiting = dict[int, list[tuple[bytes, bytes]]]
+"""Slots in their order and the keys that wait there, by lane."""
 
 
 class Book:
@@ -336,19 +341,28 @@ class Turn:
             self.book.certain.add(key)
         return row
 
-    def small_host(self, ident: bytes, host: HostRow) -> dict[bytes, UrlRow] | None:
-        """All of a small host in one go, None of a larger one: its pages are about to be leased, and nine of ten
-        links of a page lead to its own host. One scan costs as much as three to six single reads."""
+    def small_host(self, ident: bytes, host: HostRow) -> Waiting | None:
+        """What waits in a small host, which is read in one go, None of a larger one: its pages are about to
+        be leased, and nine of ten links of a page lead to its own host. One scan costs as much as three to six
+        single reads."""
         if host.admitted > _SMALL_HOST or self.book.keys.folds_hosts:
             return None
-        book = self.book
-        found = list(itertools.islice(book.store.scan("urls", ident, _after(ident)), 2 * _SMALL_HOST))
+        found = list(itertools.islice(self.book.store.scan("urls", ident, _after(ident)), 2 * _SMALL_HOST))
+        raws, add = self._raw, self.book.certain.add
         for key, raw in found:
-            self._raw.setdefault(key, raw)
-            book.certain.add(key)
-        if len(found) == 2 * _SMALL_HOST:
-            return None
-        return {key: self._urls.get(key) or decode_url(raw) for key, raw in found}
+            raws.setdefault(key, raw)
+            add(key)
+        return None if len(found) == 2 * _SMALL_HOST else self._waiting([key for key, _ in found])
+
+    def _waiting(self, keys: list[bytes]) -> Waiting:
+        """A row that is queued names its slot, so the queue itself need not be read."""
+        waiting: Waiting = {}
+        for key in keys:
+            if slot := (self._urls.get(key) or decode_place(self._raw[key])).slot:
+                waiting.setdefault(lane_of(slot), []).append((slot, key))
+        for lane in waiting.values():
+            lane.sort()
+        return waiting
 
     def out(self, key: bytes) -> None:
         """This URL is leased: its row will be wanted again."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from skitter.frontier.base import REMOTE
 from skitter.frontier.rocks.addresses import Addresses
-from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.book import Book, Turn, Waiting
 from skitter.frontier.rocks.elsewhere import Elsewhere
 from skitter.frontier.rocks.growth import LINE_TIER, SOUNDED
 from skitter.frontier.rocks.rows import (
@@ -20,7 +20,6 @@ from skitter.frontier.rocks.rows import (
     LeaseRow,
     UrlRow,
     decode_errand,
-    lane_of,
     micros,
     seconds,
 )
@@ -157,11 +156,11 @@ class Leasing:
             most = min(most, max(CAUTIOUS, 2 * host.novel))
             if host.sounding:
                 most, tier = min(most, SOUNDED), LINE_TIER
-        rows = turn.small_host(ident, host)
+        all_of_it = turn.small_host(ident, host)
         for lane_tier in (tier, *(t for t in range(TIERS) if t != tier)):
             if len(chosen) >= most or not host.queued[lane_tier]:
                 continue
-            taken = self._take(turn, ident, host, lane_tier, most - len(chosen), rows)
+            taken = self._take(turn, ident, host, lane_tier, most - len(chosen), all_of_it)
             lease.pages[lane_tier] = len(taken)
             host.queued[lane_tier] -= len(taken)
             turn.tally.tiers[lane_tier] -= len(taken)
@@ -172,10 +171,10 @@ class Leasing:
         return chosen
 
     def _take(
-        self, turn: Turn, ident: bytes, host: HostRow, tier: int, most: int, rows: dict[bytes, UrlRow] | None
+        self, turn: Turn, ident: bytes, host: HostRow, tier: int, most: int, all_of_it: Waiting | None
     ) -> list[tuple[Task, bytes]]:
         """The first allowed URLs of one lane. What robots.txt denies, a verdict stops or the host's address
-        forbids is settled on the way. `rows` are all of the host, if they have been read."""
+        forbids is settled on the way. `all_of_it` is what waits in the host, if that has been read."""
         taken: list[tuple[Task, bytes]] = []
         rules = turn.book.rules(ident, host.robots_mark)
         passed_over = 0
@@ -183,8 +182,8 @@ class Leasing:
         # only where a lease is long enough for a verdict to fall meanwhile
         is_careful = self._traps.enabled and most > CAUTIOUS and bool(host.repeats)
         shares = Shares(turn, ident) if is_careful else None
-        waiting = _queued(turn, ident, host, tier, shares) if rows is None else _queued_of(rows, tier)
-        for slot, key, row in waiting:
+        places = _places(turn, ident, host, tier) if all_of_it is None else all_of_it.get(tier + 1, ())
+        for slot, key, row in _queued(turn, places, shares):
             if is_first_left:
                 host.lows[tier] = slot[9:]  # all before it are gone, so the next look starts here
             if row is not None and self._settled_unasked(turn, UrlKey(key), row, host, tier, rules):
@@ -314,12 +313,16 @@ def _errands(turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, most: int
     return chosen
 
 
-def _queued(
-    turn: Turn, ident: bytes, host: HostRow, tier: int, shares: Shares | None
-) -> Iterator[tuple[bytes, bytes, UrlRow | None]]:
-    """Without its row when it is one too many of its kind."""
+def _places(turn: Turn, ident: bytes, host: HostRow, tier: int) -> Iterable[tuple[bytes, bytes]]:
     lane = ident + bytes((tier + 1,))
-    for slot, key in turn.book.store.scan("queue", lane + host.lows[tier], ident + bytes((tier + 2,))):
+    return turn.book.store.scan("queue", lane + host.lows[tier], ident + bytes((tier + 2,)))
+
+
+def _queued(
+    turn: Turn, places: Iterable[tuple[bytes, bytes]], shares: Shares | None
+) -> Iterator[tuple[bytes, bytes, UrlRow | None]]:
+    """Slots, keys and rows; without its row what is one too many of its kind."""
+    for slot, key in places:
         if shares is not None and shares.is_used_up(key):
             yield slot, key, None
             continue
@@ -328,13 +331,6 @@ def _queued(
             turn.delete("queue", slot)
         else:
             yield slot, key, row
-
-
-def _queued_of(rows: dict[bytes, UrlRow], tier: int) -> Iterable[tuple[bytes, bytes, UrlRow]]:
-    """A row that is queued names its slot, so the queue itself need not be read."""
-    return sorted(
-        (row.slot, key, row) for key, row in rows.items() if row.slot and lane_of(row.slot) == tier + 1
-    )
 
 
 def _robots_task(host: HostRow, url: str) -> Task:

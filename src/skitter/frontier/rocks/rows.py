@@ -199,6 +199,19 @@ class UrlRow(msgspec.Struct, array_like=True):
     trap: int = 0
 
 
+class Place(msgspec.Struct, array_like=True):
+    """The first fields of a `UrlRow`, up to where it waits: 0.33 us, where all of them take 0.5."""
+
+    url: str
+    state: int
+    priority: int
+    depth: int
+    via: Via
+    parent: bytes | None
+    hops: int
+    slot: bytes
+
+
 class Fresh(NamedTuple):
     """What the rows of a run of new URLs have in common, all but URL and place: encoded once for all of them."""
 
@@ -283,6 +296,7 @@ _FRESH = b"\xdc" + len(UrlRow.__struct_fields__).to_bytes(2, "big")
 _SLOT = b"\xc4\x12"
 _SLOT_AT = UrlRow.__struct_fields__.index("slot")
 decode_url = msgspec.msgpack.Decoder(UrlRow).decode
+decode_place = msgspec.msgpack.Decoder(Place).decode
 decode_host = msgspec.msgpack.Decoder(HostRow).decode
 decode_held = msgspec.msgpack.Decoder(Held).decode
 decode_copy = msgspec.msgpack.Decoder(Copy).decode
