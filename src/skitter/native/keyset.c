@@ -153,10 +153,19 @@ static int note(PyObject *list, Py_ssize_t number)
     return !failed;
 }
 
+/* All places are fetched from memory before the first is looked at: 30 misses take as long as a few. */
+static void fetch_places(const Py_buffer *table, const uint8_t *keys, Py_ssize_t length)
+{
+    const uint64_t *places = table->buf;
+    for (Py_ssize_t at = 0; at + KEY <= length; at += KEY)
+        __builtin_prefetch(places + both_halves(keys + at) % pairs_of(table) * 2);
+}
+
 static PyObject *all_unsure(const Py_buffer *table, const uint8_t *keys, Py_ssize_t length, const uint8_t *host)
 {
     PyObject *unsure = PyList_New(0);
     uint64_t pairs = pairs_of(table);
+    fetch_places(table, keys, length);
     for (Py_ssize_t at = 0; unsure && at + KEY <= length; at += KEY) {
         const uint8_t *key = keys + at;
         if (!memcmp(key, host, HALF) && is_certain(table->buf, pairs, key))
