@@ -10,10 +10,11 @@ import pytest
 from skitter.frontier.base import Settlement
 from skitter.frontier.bundles import bundled, count_links
 from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.frontier.rocks.store import Store
 from skitter.model import Discovered, Fetched, HostPolicy, TaskKind, Via
 from skitter.schedule.budgets import EARNED_BY_NOVELTY
 from skitter.settings import CrawlSettings, PolitenessSettings, Settings
-from skitter.urls.canonical import host_of
+from skitter.urls.canonical import host_id, host_of
 from tests.contract.conftest import Start
 from tests.frontier_kit import NO_RULES, Driver, _Tables, discovered
 from tests.keys import key_of
@@ -133,3 +134,26 @@ def test_a_url_found_in_a_turn_is_known_to_the_other_pages_of_that_turn(start: S
     settled = driver.settle(*outcomes)
     assert [one.added for one in settled] == [1, 0, 0]
     assert driver.explain(A + "/new").priority == 70
+
+
+def test_links_to_what_another_host_is_known_to_have_leave_that_host_alone(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = start(OPEN)
+    driver.open_host(A + "/", B + "/")
+    driver.admit(discovered(B + "/known", parent=key_of(B + "/")))
+    lease = next(lease for lease in driver.lease() if lease.host == A)
+    driver.frontier._book._hosts.clear()
+    driver.frontier._book._dormant.clear()
+    read: list[bytes] = []
+    get = Store.get
+
+    def noted(store: Store, table: str, key: bytes) -> bytes | None:
+        read.append(table.encode() + key)
+        return get(store, table, key)
+
+    monkeypatch.setattr(Store, "get", noted)
+    link = discovered(B + "/known", parent=key_of(A + "/"))
+    driver.answer(lease, Fetched(status=200, bundles=bundled([link])))
+    assert b"hosts" + host_id(A) in read
+    assert b"hosts" + host_id(B) not in read

@@ -6,7 +6,6 @@ part of the documented API. Never settles a batch twice: what was answered is an
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -78,7 +77,6 @@ async def settle(brain: Brain, call: Call[SettleAsk, None]) -> Taken:
         for start in range(0, len(ask.deliveries), _AT_ONCE):
             settlements = await crew.desk.settled(ask.deliveries[start : start + _AT_ONCE])
             verdicts += [settlement.settled for settlement in settlements]
-            await asyncio.sleep(0)  # what has come in meanwhile is read now
         return verdicts
 
     return Taken(**_signed(brain, crew), settled=await crew.once(SETTLE, ask, settled))

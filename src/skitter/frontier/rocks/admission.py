@@ -6,9 +6,10 @@ Called for seeds and, inside the turn that settles a page, for the links the pag
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from skitter.frontier.rocks.book import Book, Turn
-from skitter.frontier.rocks.rows import HostRow, UrlRow, fresh
+from skitter.frontier.rocks.rows import Fresh, HostRow, UrlRow, fresh
 from skitter.frontier.rocks.trap_views import trap_words
 from skitter.frontier.rocks.traps import Stopped, Traps, is_let_through
 from skitter.frontier.rocks.verdicts import pardon, refuse
@@ -33,6 +34,21 @@ _NEEDED = b"\1" * (2 * _MOST_LINKERS)
 _NOT_FOR_REQUISITES = frozenset(
     (Refusal.SCOPE, Refusal.EXTENSION, Refusal.DEPTH, Refusal.EXCLUDED, FailureKind.TYPE_UNWANTED)
 )
+
+
+class _Way(NamedTuple):
+    """How the new URLs of a run go to their queue, all alike; without a host each is looked at by itself."""
+
+    ident: bytes
+    host: HostRow | None
+    alike: Fresh | None
+    linkers: bytes
+
+    def enter(self, turn: Turn, entering: list[Discovered]) -> None:
+        if entering and self.host is not None and self.alike is not None:
+            host = turn.take(self.ident, self.host, entering[0].host)
+            turn.enqueue_fresh(entering, self.alike, self.ident, host)
+            entering.clear()
 
 
 class Admission:
@@ -67,37 +83,39 @@ class Admission:
 
     def admit_run(self, turn: Turn, run: Sequence[Discovered]) -> list[Verdict]:
         """Links that differ in URL and key alone. What the new ones among them have in common is done once."""
-        first = run[0]
-        has, heard, row_of = turn.book.certain.has, turn.book.recent.get, turn.known_url
-        # what is known leaves the host of its target alone: to look may be a read, to take always is a write
-        if len(run) == 1 or all(has(found.key) or heard(found.key) is not None for found in run):
-            return [self.admit(turn, found) for found in run]
-        ident, host = turn.look(first.host)
-        if host is None or not self._is_plain(turn, host, run):
-            return [self.admit(turn, found) for found in run]
-        linkers = _linker(first)
-        priority = self._priority(first, linkers)
-        alike = fresh(first, priority, tier_of(priority) + 1, linkers)
-        host = turn.take(ident, host, first.host)
+        has, row_of = turn.book.certain.has, turn.known_url
         verdicts: list[Verdict] = []
         entering: list[Discovered] = []
+        way: _Way | None = None
         for found in run:
             key = found.key
-            is_new = not has(key) and heard(key) is None and row_of(key) is None
-            if is_new and self._passes(turn, found):
-                self._learn(turn, key, linkers)
-                entering.append(found)
-                verdicts.append(ADDED)
-                continue
-            # what is decided by what was admitted must find it there
-            turn.enqueue_fresh(entering, alike, ident, host)
-            entering = []
+            if not has(key) and row_of(key) is None:
+                # the host of what is known is left alone: it need not even be read
+                way = way or self._way(turn, run)
+                if way.host is not None and self._passes(turn, found):
+                    self._learn(turn, key, way.linkers)
+                    entering.append(found)
+                    verdicts.append(ADDED)
+                    continue
+            if way is not None:
+                # what is decided by what was admitted must find it there
+                way.enter(turn, entering)
             verdicts.append(self.admit(turn, found))
-        turn.enqueue_fresh(entering, alike, ident, host)
+        if way is not None:
+            way.enter(turn, entering)
         return verdicts
 
+    def _way(self, turn: Turn, run: Sequence[Discovered]) -> _Way:
+        first = run[0]
+        ident, host = turn.look(first.host)
+        if host is None or not self._is_plain(turn, host, run):
+            return _Way(ident, None, None, b"")
+        linkers = _linker(first)
+        priority = self._priority(first, linkers)
+        return _Way(ident, host, fresh(first, priority, tier_of(priority) + 1, linkers), linkers)
+
     def _is_plain(self, turn: Turn, host: HostRow, run: Sequence[Discovered]) -> bool:
-        """Links of a page to a host of which nothing is known that speaks against them."""
+        """Links of a page to a host of which nothing is known that may speak against them."""
         first = run[0]
         if first.via is not Via.LINK or first.requisite or host.policy is not None:
             return False
@@ -107,7 +125,10 @@ class Admission:
 
     def _passes(self, turn: Turn, found: Discovered) -> bool:
         """The rules that look at a URL alone."""
-        if turn.book.blocklists.line_against(found.host, found.url) or self._scope.refusal(found):
+        if self._scope.refusal(found) is not None:
+            return False
+        lists = turn.book.blocklists
+        if lists.are_any and lists.line_against(found.host, found.url):
             return False
         return self._scope.is_any or self._outside(turn, found.url) is None
 

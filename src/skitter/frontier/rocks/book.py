@@ -404,8 +404,6 @@ class Turn:
 
     def enqueue_fresh(self, links: Sequence[Discovered], fresh: Fresh, ident: bytes, host: HostRow) -> None:
         """Admit new URLs that are alike, as `enqueue` does one: their rows are written without being made."""
-        if not links:
-            return
         tally, tier, count = self.tally, fresh.lane - 1, len(links)
         slots = slots_of(ident, fresh.lane, fresh.priority, range(tally.seq + 1, tally.seq + 1 + count))
         rows: dict[bytes, bytes] = {
