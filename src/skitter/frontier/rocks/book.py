@@ -272,6 +272,8 @@ class Turn:
         self._urls: dict[bytes, UrlRow] = {}
         self._raw: dict[bytes, bytes] = {}
         self._touched: dict[bytes, HostRow] = {}
+        # hosts that were looked for in vain: until one is taken, which is then touched
+        self._unknown: set[bytes] = set()
         self.near: dict[bytes, bytes] = {}
         self.originals: list[int] = []
         self.led_on: set[bytes] = set()
@@ -301,7 +303,12 @@ class Turn:
     def look(self, host: Host) -> tuple[bytes, HostRow | None]:
         """The row of a host if it has one, for looking only."""
         ident = host_id(host)
-        return ident, self._touched.get(ident) or self.book.host(ident)
+        row = self._touched.get(ident)
+        if row is None and ident not in self._unknown:
+            row = self.book.host(ident)
+            if row is None:
+                self._unknown.add(ident)
+        return ident, row
 
     def take(self, ident: bytes, row: HostRow | None, host: Host) -> HostRow:
         """What `look` found, to be changed: a new host costs one read of the store, not two."""
