@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from skitter import __version__
 from skitter.clock import Clock
 from skitter.desk.brain import Delivery, Standing
-from skitter.desk.bundles import Bundle, bundled
 from skitter.desk.wire import (
     JOIN,
     LEASE,
@@ -43,6 +42,7 @@ from skitter.desk.wire import (
 )
 from skitter.errors import UsageError
 from skitter.frontier.base import Settled
+from skitter.frontier.bundles import bundled
 from skitter.log import Log
 from skitter.model import Fetched, Host, HostLease, Token
 from skitter.settings import Settings
@@ -227,7 +227,6 @@ class RemoteBrain:
             incarnation=self._incarnation,
             sequence=sequence,
             deliveries=[self._dated(delivery) for delivery in sifted],
-            links=[_links(delivery) for delivery in sifted],
             server=self._server,
             saved=self.offered.saved,
         )
@@ -280,11 +279,11 @@ class RemoteBrain:
         )
 
     def _dated(self, delivery: Delivery) -> Delivery:
-        """By the server's clock, and without its links, which cross in bundles."""
+        """By the server's clock, and with its links in bundles."""
         outcome, offset = delivery.outcome, self._offset
         result = outcome.result
         if isinstance(result, Fetched) and result.links:
-            result = replace(result, links=())
+            result = replace(result, links=(), bundles=bundled(result.links))
         sent_at, ended_at = outcome.sent_at + offset, outcome.ended_at + offset
         return replace(delivery, outcome=replace(outcome, sent_at=sent_at, ended_at=ended_at, result=result))
 
@@ -354,11 +353,6 @@ class RemoteBrain:
     def _tell(self, event: Event, **fields: object) -> None:
         if self.log is not None:
             self.log.write(event, **fields)
-
-
-def _links(delivery: Delivery) -> list[Bundle]:
-    result = delivery.outcome.result
-    return bundled(result.links) if isinstance(result, Fetched) else []
 
 
 def _weight(delivery: Delivery) -> int:
