@@ -13,8 +13,8 @@ from collections import deque
 from skitter.clock import Clock
 
 _LONGEST = 0.02
-# Woken together, when pages wait; who finds that the turn is over already waits for the next one. One a turn was
-# too few: on an overloaded machine a turn took half a second, and hundreds of answers waited minutes to be read.
+# Woken together, when pages wait; who finds that the turn is over already waits for the next one. One a turn is
+# too few where the rest of a turn takes long: answers waited there to be read, and a kill took them.
 _AT_ONCE = 16
 
 
