@@ -15,7 +15,8 @@ from skitter.parse.charset import decode
 from skitter.parse.content import PageContent, Reader, Source, language_tag
 from skitter.parse.css import CSS, CssReader
 from skitter.parse.directives import Directives, read_directives
-from skitter.parse.html import HtmlReader, absolute
+from skitter.parse.html import HtmlReader
+from skitter.parse.html_parts import absolute
 from skitter.parse.link_header import canonical_in
 from skitter.parse.media import HTML, TEXT, XHTML, is_wanted, is_xml, parse_content_type, sniff
 from skitter.parse.text import MOST_CHARACTERS
