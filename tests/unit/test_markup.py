@@ -93,6 +93,7 @@ def test_what_a_browser_repairs_in_its_own_way_is_left_to_the_tree(body: str) ->
         ("<meta charset=utf8><p>é", "utf-8", "UTF-8"),
         ("<meta http-equiv=Content-Type content='text/html; charset=ISO-8859-1'>x", "", "windows-1252"),
         ("<meta http-equiv='Content-Type ' content='text/html; charset=koi8-r'>x", "", None),
+        ("<meta http-equiv=Content-Type content='charset=;charset=utf8'>x", "", None),
         ("<!-- charset=koi8-r --><meta charset=utf-8>x", "", None),
         ("<meta charset=utf-8><meta charset=koi8-r>x", "", None),
         ("<p>" + "x" * 2000 + "<meta charset=utf-8>é", "", "UTF-8"),

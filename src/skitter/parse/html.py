@@ -28,7 +28,7 @@ except ImportError:
 
 _tree = TreeReader()
 # HTML 13.2.3.2 to the letter is for the tree; of what a charset is declared by, only these are plain.
-_DECLARED = re.compile(r"[^;]*;\s*charset=\s*([\w:.-]+)\s*", re.IGNORECASE | re.ASCII)
+_DECLARED = re.compile(r"[\w/.+-]*\s*;\s*charset=\s*([\w:.-]+)\s*", re.IGNORECASE | re.ASCII)
 _XML_DECLARED = re.compile(rb"<\?xml version=\"1\.[01]\" encoding=\"([\w:.-]{1,40})\"[^>]*>")
 # Encodings in which ASCII bytes are not ASCII characters, or not all of them.
 _NOT_ASCII = frozenset(("UTF-16LE", "UTF-16BE", "ISO-2022-JP", "replacement"))
