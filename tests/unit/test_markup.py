@@ -28,6 +28,8 @@ PLAIN = [
     "<table><caption>c</caption><colgroup><col></colgroup><thead><tr><th>h<th>i<tbody><tr><td>a<td>b<tr><td>c</table>",
     "<table><tr><td><table><tr><td>in</table>out<td><a href=x>x</a></table>",
     "<!doctype html><p>one<table><tr><td>two</table>three",
+    "<!doctype html><p><a href=x>one<table><tr><td>two</table>three",
+    "<p><a href=x>one<table><tr><td>two</table>three",
     "<form action=x><p>x<input><select><option>a<option selected>b</select></form><button>go</button>",
     "<table><form><tr><td>a</td></tr></form></table>",
     "<pre>\n  a\n   b </pre><textarea>\n t </textarea> x<xmp><b></xmp>",
@@ -55,6 +57,7 @@ PLAIN = [
 ODD = [
     "<table>text<tr><td>x</table>",
     "<table><a href=x>x</a></table>",
+    '<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 3.2//EN"><p><a href=x>1<table><tr><td>2</table>3',
     "<frameset><frame src=x></frameset>",
     "<plaintext><a href=x>",
     "<template><tr><td>x</template>",
