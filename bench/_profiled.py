@@ -31,12 +31,9 @@ STAGES = {
         "skitter.worker.step:told",
     ),
     "digests": ("skitter.worker.step:sha256", "skitter.archive.warc:_digested"),
-    "deflate": ("skitter.archive.coding:_deflated",),
+    "deflate": ("isal.isal_zlib:compress",),
     "archive: header blocks, index line": ("skitter.archive.packing:Packer.pack",),
-    "archive: metadata and table rows": (
-        "skitter.archive.packing:described",
-        "skitter.archive.packing:row_pieces",
-    ),
+    "archive: table rows": ("skitter.archive.packing:row_pieces",),
     "archive: place, write": (
         "skitter.archive.store:Archive.place",
         "skitter.archive.store:Archive.marks",

@@ -25,7 +25,8 @@ import skitter.archive.tables  # noqa: F401  (0.3 s once a process, not a cost o
 from bench._growing import Grown
 from bench._keys import KEYS, key_of
 from bench.archive import Given, archived, by_fastwarc, by_warcio, exchanges, read
-from skitter.archive.rows import framed_row, row_pieces
+from skitter.archive.rowpieces import row_pieces
+from skitter.archive.rows import framed_row
 from skitter.archive.surt import surt
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.model import Discovered, RecordAt

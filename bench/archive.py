@@ -25,9 +25,11 @@ from bench._report import last_line, progress, table
 from skitter.archive import warc
 from skitter.archive.coding import GZIP, ZSTD
 from skitter.archive.packing import Packer
-from skitter.archive.rows import Said, described
+from skitter.archive.rowpieces import row_pieces
+from skitter.archive.rows import Said, described, outlinks_of
 from skitter.archive.store import Archive
 from skitter.archive.surt import surt
+from skitter.archive.texts import texts
 from skitter.clock import SystemClock
 from skitter.model import Exchange
 from skitter.parse.page import read_page
@@ -46,6 +48,7 @@ from bench._keys import KEYS
 DOCUMENTS = Path("/usr/share/doc/openjdk-17-doc/api")
 BUDGET = 200.0
 COMMIT = 50
+DIGEST = bytes(32)
 REQUEST = b"GET / HTTP/1.1\r\nHost: docs.test\r\nUser-Agent: skitter (+mailto:crawl@example.org)\r\n\r\n"
 HEAD = (
     b"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nContent-Type: text/html\r\nContent-Length: %d\r\n"
@@ -160,11 +163,19 @@ def stages(given: Sequence[Given]) -> dict[str, Callable[[], object]]:
             for coding in (GZIP, ZSTD)
             for level in range(4)
         },
-        "request record": each(lambda e, _: short(warc.request_record(e, "urn:x", "2026", ""))),
+        "request record": each(lambda e, _: short(warc.request_record(e.request, "urn:x", "2026", ""))),
         "index key": each(lambda e, _: surt(e.url)),
+        "texts of all records, index line": each(
+            lambda e, said: texts(
+                e, e.head, e.request, "urn:x", e.url, "k", "text/html", "text/html", DIGEST, DIGEST, said, ""
+            )
+        ),
+        "table row, with the digest of the text": each(
+            lambda e, said: row_pieces(e, said, e.url, "k", "d", "text/html", True, True)
+        ),
         "metadata record with outlinks": each(
             lambda e, said: short(
-                warc.metadata_record("urn:x", "urn:y", "2026", "", described(e, said, with_outlinks=True))
+                warc.metadata_record("urn:x", "urn:y", "2026", "", described(e, said, outlinks_of(said)))
             )
         ),
     }

@@ -17,7 +17,8 @@ from pyarrow.parquet import ParquetFile
 
 from skitter.archive import segments as segments_module
 from skitter.archive.parts import TABLES, parts_of, recover_parts
-from skitter.archive.rows import Pieces, Said, framed_row, row_pieces, rows_in, tables_told, whole_frames
+from skitter.archive.rowpieces import row_pieces
+from skitter.archive.rows import Pieces, Said, framed_row, rows_in, tables_told, whole_frames
 from skitter.archive.store import Archive
 from skitter.archive.tables import write_parts
 from skitter.clock import SystemClock

@@ -262,14 +262,17 @@ def test_what_waits_to_be_delivered_keeps_its_lease_and_no_more_is_leased(tmp_pa
         # More than one batch, and no time for a second one.
         clock.step = 2.0
         first, second = delivery(lease, lease.tasks[0]), delivery(lease, lease.tasks[1])
-        await brain.settle([first] * 64 + [second])
+        await brain.settle([first] * 128 + [second])
         assert brain.undelivered == 1
         (before,) = await office.frontier.leases(limit=10)
         clock.step = 0.0
+        await office.frontier.admit([seed("http://other.test/")])
+        brain._waiting.extend([(clock.now(), 0, second)] * 256)
         assert await brain.lease("", 10, 30.0) == []
         standings = [brain.standing]
-        brain._waiting.extend([(clock.now(), second)] * 512)
+        brain._bytes += 64_000_000
         standings.append(brain.standing)
+        brain._bytes -= 64_000_000
         await brain.beat()
         assert [*standings, brain.standing] == [Standing.OPEN, Standing.PAUSED, Standing.OPEN]
         (kept,) = await office.frontier.leases(limit=10)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pyarrow.parquet import ParquetFile
 
 from skitter.archive.parts import TABLES, part_path
-from skitter.archive.rows import Said, framed_row, row_pieces, rows_in, whole_frames
+from skitter.archive.rowpieces import row_pieces
+from skitter.archive.rows import Said, framed_row, rows_in, whole_frames
 from skitter.archive.tables import write_parts
 from skitter.model import Link, RecordAt
 from tests.exchanges import exchange

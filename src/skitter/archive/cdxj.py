@@ -18,6 +18,7 @@ import msgspec
 TEMPORARY = ".tmp"
 # Well below the usual limit of 1,024 open files, of which the crawl's sockets want most.
 _MERGE_WIDTH = 128
+_BUFFER = 1 << 20
 _OFFSET = re.compile(rb'"offset": "(\d+)"')
 _json = msgspec.json.encode
 
@@ -94,7 +95,7 @@ def _merge(indexes: list[Path], target: Path) -> Path:
 def _replace(path: Path, lines: Iterable[bytes]) -> None:
     temporary = path.with_name(path.name + TEMPORARY)
     try:
-        with temporary.open("wb") as target:
+        with temporary.open("wb", buffering=_BUFFER) as target:
             target.writelines(lines)
             target.flush()
             os.fsync(target.fileno())

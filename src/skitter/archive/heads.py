@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 
-# Never looks back: half the time of the same without the second `+`.
-_CLEAN = re.compile(
-    rb"HTTP/1\.[01] \d{3}[^\r\n\0]*+\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\r\n\0]*+\r\n)*+\r\n"
-)
+from skitter.archive.usual import usual_head
+from skitter.archive.usual_plain import CLEAN_HEAD
+
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] \d{3}(?: |$)")
 _LATER_STATUS_LINE = re.compile(rb"HTTP/[23](?:\.0)? (?=\d{3})")
 _LATER_REQUEST_LINE = re.compile(rb"^([^\r\n]* )HTTP/[23](?:\.0)?(?=\r\n)")
@@ -22,10 +21,13 @@ _BODILESS = frozenset({204, 304})
 
 def response_head(head: bytes, status: int, body_length: int) -> bytes:
     """The head to store with a body of which the transfer coding is undone."""
-    if _CLEAN.fullmatch(head) is None:
+    has_length = status not in _BODILESS and status >= 200
+    if has_length and usual_head(head, body_length):
+        return head
+    if CLEAN_HEAD.fullmatch(head) is None:
         head = _repaired(head, status)
     # RFC 9110, 8.6: a 204 has no Content-Length, that of a 304 speaks of another response's body.
-    return _framed(head, None if status in _BODILESS or status < 200 else body_length)
+    return _framed(head, body_length if has_length else None)
 
 
 def request_head(head: bytes) -> bytes:
@@ -36,8 +38,6 @@ def request_head(head: bytes) -> bytes:
 
 
 def _framed(head: bytes, length: int | None) -> bytes:
-    if _is_framed(head.lower(), length):
-        return head
     found = False
 
     def judge(line: re.Match[bytes]) -> bytes:
@@ -53,16 +53,6 @@ def _framed(head: bytes, length: int | None) -> bytes:
     if found or length is None:
         return head
     return b"%bContent-Length: %d\r\n\r\n" % (head[:-2], length)
-
-
-def _is_framed(lower: bytes, length: int | None) -> bool:
-    """Whether nothing can be wrong with the usual head: a third of the time that judging its lines takes."""
-    return (
-        length is not None
-        and b"\r\ncontent-length: %d\r\n" % length in lower
-        and lower.count(b"\r\ncontent-length") == 1
-        and b"\r\ntransfer-encoding" not in lower
-    )
 
 
 def _repaired(head: bytes, status: int) -> bytes:

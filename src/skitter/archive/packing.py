@@ -11,11 +11,12 @@ from __future__ import annotations
 import msgspec
 
 from skitter.archive import warc
-from skitter.archive.cdxj import line_start, what_was_found
 from skitter.archive.coding import CODINGS
-from skitter.archive.heads import response_head
-from skitter.archive.rows import NOTHING_SAID, Pieces, Said, described, row_pieces
-from skitter.archive.surt import surt
+from skitter.archive.heads import request_head, response_head
+from skitter.archive.rowpieces import row_pieces
+from skitter.archive.rows import NOTHING_SAID, Pieces, Said, outlinks_of
+from skitter.archive.surt import surt, usual_surt
+from skitter.archive.texts import texts
 from skitter.model import Exchange
 from skitter.settings import ArchiveSettings
 
@@ -48,6 +49,19 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
     reference: Reference
 
 
+def _types(exchange: Exchange, detected: str) -> tuple[str, str]:
+    """What the server said, and what it is."""
+    # Between hashing and compressing, a generator as `Exchange.header` has one takes 3 us.
+    said = ""
+    for name, value in exchange.headers:
+        if name == "content-type":
+            said = value
+            break
+    if len(said) < warc.LONG_TYPE and len(detected) < warc.LONG_TYPE:
+        return warc.usual_types(said, detected)
+    return warc.media_type_of(said), warc.media_type_of(detected)
+
+
 class Packer:
     def __init__(self, settings: ArchiveSettings) -> None:
         self._ids = warc.record_ids()
@@ -72,62 +86,38 @@ class Packer:
         head = response_head(exchange.head, status, len(body))
         # The body is hashed first and compressed last: both leave nothing else in the processor's caches, and all
         # that is between takes half as long as among them.
-        block = warc.digest_field(warc.block_digest(head, body))
+        block = warc.block_digest(head, body)
         # The digest of a 304's absent body would say that the page is empty.
-        payload = "" if status == _NOT_MODIFIED else warc.digest_field(digest)
-        date, uri = warc.warc_date(exchange.sent_at), warc.target_uri(exchange.url)
-        key, common = surt(uri), warc.common_fields(exchange, uri)
-        # Three ids from one, by their last digit: so a record that names another costs hardly a byte more.
-        unique = next(self._ids)[:-1]
-        request_id, record_id = f"{unique}0" if exchange.request else "", f"{unique}1"
-        mime = warc.media_type_of(exchange.header("content-type"))
-        detected = warc.media_type_of(said.media_type or media_type)
-        fields = warc.response_fields(exchange, common, payload, detected, request_id)
-        start = line_start(key=key, uri=uri, date=date)
-        line = start + what_was_found(mime or "unk", detected, status, payload)
-        reference = Reference(fields, head, start + what_was_found("warc/revisit", "", status, payload))
-        row = self._row(exchange, said, uri, key, payload, mime)
-        request = self._request(exchange, request_id, date, common) if request_id else b""
-        metadata = self._metadata(exchange, said, f"{unique}2", record_id, date, common)
+        payload = b"" if status == _NOT_MODIFIED else digest
+        uri, unique = exchange.url, next(self._ids)[:-1]
+        key = usual_surt(uri)
+        if not key:
+            uri = warc.target_uri(uri)
+            key = surt(uri)
+        mime, detected = _types(exchange, said.media_type or media_type)
+        told = said if self._with_metadata else None
+        # Once is enough.
+        outlinks = "" if told is None or self._with_links else outlinks_of(told)
+        sent = request_head(exchange.request) if exchange.request else b""
+        request, answer, metadata, line, fields, reference_line, spelled = texts(
+            exchange, head, sent, unique, uri, key, mime, detected, block, payload, told, outlinks
+        )
+        row = None
+        if self._with_rows:
+            row = row_pieces(exchange, said, uri, key, spelled, mime, self._with_links, self._with_text)
+        short = self._coder.short
+        request, metadata = short(request) if request else b"", short(metadata) if metadata else b""
         return Parcel(
             exchange.url,
             exchange.sent_at,
             status,
             len(body),
             digest if body else stands_for,
-            record_id,
+            f"{unique}1",
             request,
-            self._coder.page(warc.response_record(head, body, block, record_id, date, fields)),
+            self._coder.page(answer),
             metadata,
             line,
             row,
-            reference,
-        )
-
-    def _request(self, exchange: Exchange, record_id: str, date: str, common: str) -> bytes:
-        return self._coder.short(warc.request_record(exchange, record_id, date, common))
-
-    def _metadata(
-        self, exchange: Exchange, said: Said, record_id: str, about: str, date: str, common: str
-    ) -> bytes:
-        if not self._with_metadata:
-            return b""
-        # Once is enough: 34 outlinks cost 10 to 17 us here.
-        block = described(exchange, said, with_outlinks=not self._with_links)
-        return self._coder.short(warc.metadata_record(record_id, about, date, common, block))
-
-    def _row(
-        self, exchange: Exchange, said: Said, uri: str, key: str, payload: str, mime: str
-    ) -> Pieces | None:
-        if not self._with_rows:
-            return None
-        return row_pieces(
-            exchange,
-            said,
-            uri=uri,
-            surt=key,
-            digest=payload,
-            mime=mime,
-            with_links=self._with_links,
-            with_text=self._with_text,
+            Reference(fields, head, reference_line),
         )

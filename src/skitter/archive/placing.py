@@ -10,11 +10,14 @@ import msgspec
 from msgspec.structs import replace
 
 from skitter.archive import warc
-from skitter.archive.cdxj import line_end
 from skitter.archive.coding import CODINGS, Coder, decoded
 from skitter.archive.packing import Parcel
-from skitter.archive.rows import framed_row
 from skitter.model import Copy, RecordAt
+
+try:
+    from skitter.native.placing import placed_texts
+except ImportError:
+    from skitter.archive.placing_plain import placed_texts
 
 
 class Archived(msgspec.Struct, frozen=True):
@@ -39,12 +42,9 @@ def placed(parcel: Parcel, original: Copy | None, segment: str, end: int, coder:
         record = _revisit(parcel, original, coder)
         line, revisit_of = parcel.reference.line, original.url
     at = RecordAt(segment, end + len(parcel.request), len(record))
-    return (
-        (parcel.request, record, parcel.metadata),
-        line + line_end(at.offset, at.length, segment),
-        framed_row(parcel.row, at, revisit_of) if parcel.row is not None else (),
-        Archived(at, parcel.record_id, original is not None),
-    )
+    line, row = placed_texts(line, parcel.row, at.offset, at.length, segment, revisit_of)
+    archived = Archived(at, parcel.record_id, original is not None)
+    return (parcel.request, record, parcel.metadata), line, row, archived
 
 
 def _revisit(parcel: Parcel, original: Copy, coder: Coder) -> bytes:

@@ -135,7 +135,7 @@ class Archive:
         """
         try:
             segment = self._writable()
-            known = original if self._is_safe(original, parcel, segment) else None
+            known = original if original is None or self._is_safe(original, parcel, segment) else None
             members, line, row, archived = placed(parcel, known, segment.name, segment.length, self._coder)
             reach(Point.BEFORE_APPEND)
             segment.append(members, line, row)
@@ -144,9 +144,9 @@ class Archive:
             raise fault(self.folder, error) from error
         return archived
 
-    def _is_safe(self, original: Copy | None, parcel: Parcel, segment: Segment) -> bool:
+    def _is_safe(self, original: Copy, parcel: Parcel, segment: Segment) -> bool:
         # A 304 has no body to store instead.
-        at = original.segment if original is not None else ""
+        at = original.segment
         return at not in self._unstored or at == segment.name or parcel.status == 304
 
     def stored(self, segment: str) -> None:

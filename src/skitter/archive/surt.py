@@ -11,12 +11,12 @@ import re
 from functools import lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from skitter.archive.usual import usual_path
+
 _PARTS = re.compile(
     r"(https?)://(?:[^/?#@]*@)?(\[[^\]/?#]*\]|[^/?#:]*)(?::(\d*))?([^?#]*)(?:\?([^#]*))?", re.I
 )
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?::\d+)?")
-# In none of these is the path its own key, but for its case.
-_SPECIAL = ("%", " ", "?", "#", "//", "/.", ".aspx")
 _WWW = re.compile(r"www\d*\.")
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 _HEX = {pair: int(pair, 16) for pair in (b"%02x" % n for n in range(256))}
@@ -41,17 +41,15 @@ _QUERY_SESSIONS = tuple(
 
 
 def surt(url: str) -> str:
-    """The key of an http(s) URL; of anything else the URL itself. 2 us for a plain URL, 5 for others."""
-    slash = url.find("/", 8)
-    path = url[slash:].lower()
-    if slash < 0 or not url.isascii() or not _is_plain(path) or not (origin := _origin(url[:slash])):
-        return _surt(url)
-    return origin + path
+    """The key of an http(s) URL; of anything else the URL itself. 1 us for a plain URL, 5 for others."""
+    return usual_surt(url) or _surt(url)
 
 
-def _is_plain(path: str) -> bool:
-    is_folded = path[-1] == "/" and path != "/"
-    return path.isprintable() and not is_folded and not any(map(path.__contains__, _SPECIAL))
+def usual_surt(url: str) -> str:
+    """The key of a URL that needs no escaping to be written into a record; empty of many others."""
+    path = usual_path(url)
+    origin = _origin(url[: -len(path)]) if path is not None else ""
+    return f"{origin}{path}" if origin else ""
 
 
 # A lease brings several pages of one host in a row, here and below.

@@ -1,9 +1,9 @@
 """From rows to Parquet: the tables `pages`, `links` and `text`, by the names that Common Crawl's index uses.
 
 Runs in the archive's background thread, or in a child process, on stretches of a journal that are committed; and
-when a power loss took commits back from a finished segment. Works by whole columns: splitting, taking URLs apart
-and compressing happen in Arrow, without the interpreter's lock. Never knows what a commit is; imported only when
-a part is due, as pyarrow takes 0.3 s.
+when a power loss took commits back from a finished segment. Works by whole columns (`columns.py`): taking rows
+apart and compressing happen without the interpreter's lock. Never knows what a commit is; imported only when a
+part is due, as pyarrow takes 0.3 s.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ from __future__ import annotations
 import errno
 import os
 import re
-from array import array
 from collections.abc import Callable, Sequence
-from itertools import accumulate, compress
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from msgspec.structs import astuple
 
+from skitter.archive.columns import NAMES, Columns, columns_of
 from skitter.archive.parts import TABLES, part_path, parts_of, write_part
-from skitter.archive.rows import Row, rows_in, text_digest, utf8_of, whole_frames
+from skitter.archive.rows import whole_frames
+from skitter.archive.segments import ROWS_A_PART
 from skitter.archive.stretches import Stretch
 from skitter.faultpoints import Point, reach
 from skitter.urls.scope import registrable_domain
@@ -33,10 +31,6 @@ _STRING = pa.string()
 _TIME = pa.timestamp("us", tz="UTC")
 # Level 3 saves another 4 % of the bytes for a third more time.
 _ZSTD = 1
-_URL = (
-    r"^(?P<protocol>[^:/?#]+)://(?:[^/?#@]*@)?(?P<host>\[[^\]]*\]|[^/?#:]*)(?::(?P<port>\d{1,5}))?"
-    r"(?P<path>[^?#]*)(?P<query>\?[^#]*)?"
-)
 # Where values repeat from page to page. Of the others a dictionary would only be built to be thrown away.
 _DICTIONARIES = {
     "pages": (
@@ -54,22 +48,25 @@ def write_parts(
 ) -> int:
     """The rows of `journal`, which lies from `start` to `end` in the segment's, as one part of each table;
     returns their number. Of a table with nothing to say an empty part is written: its name says it was asked."""
-    columns = _columns(list(rows_in(journal)))
+    columns = columns_of(journal)
+    said = _arrays(columns)
     for number, table in enumerate(tables):
         if number:
             reach(Point.BETWEEN_PARTS)
-        built = _BUILDERS[table](columns, segment)
+        built = _BUILDERS[table](said, columns, segment)
         write_part(part_path(folder, table, stem, start, end), _parquet(table, built))
-    # Arrow keeps what it was given: after a part that is 100 MB of nothing.
-    pa.default_memory_pool().release_unused()
-    return len(columns["url"])
+    return columns.rows
 
 
 def write_stretch(asked: Stretch) -> int:
     """As one part of each table; returns where it ends."""
     journal = _rows_of(asked)
     end = asked.start + len(journal)
-    write_parts(Path(asked.folder), asked.tables, asked.segment, asked.stem, journal, asked.start, end)
+    rows = write_parts(Path(asked.folder), asked.tables, asked.segment, asked.stem, journal, asked.start, end)
+    # Arrow keeps 65 MB for the next part. After a large one that is soon needed, and to give it back and have it
+    # zeroed again takes 4 us a page; after a small one it would be nothing but held.
+    if rows < ROWS_A_PART and len(journal) < asked.most // 2:
+        pa.default_memory_pool().release_unused()
     return end
 
 
@@ -121,19 +118,6 @@ def _joined(rows: pa.Table, kept: pa.Table) -> pa.Table:
     return rows.filter(pa.array([key in known for key in keys], pa.bool_()))
 
 
-def _columns(rows: list[Row]) -> dict[str, Any]:
-    names = Row.__struct_fields__
-    if not rows:
-        return dict.fromkeys(names, ())
-    columns: dict[str, Any] = dict(zip(names, zip(*map(astuple, rows), strict=True), strict=True))
-    for name in _LONG:
-        columns[name] = [*map(utf8_of, columns[name])]
-    return columns
-
-
-_LONG = ("text", "targets", "texts")
-
-
 def _parquet(table: str, built: pa.Table) -> memoryview:
     sink = pa.BufferOutputStream()
     pq.write_table(
@@ -148,33 +132,34 @@ def _parquet(table: str, built: pa.Table) -> memoryview:
     return memoryview(sink.getvalue())
 
 
-def _text(column: Sequence[str]) -> pa.Array:
-    """With nothing where nothing was said."""
-    array = pa.array(column, _STRING)
-    return pc.if_else(pc.equal(array, ""), pa.scalar(None, _STRING), array)
+def _arrays(columns: Columns) -> dict[str, pa.Array]:
+    arrays = {}
+    for name, (values, data, ends, valid) in zip(NAMES, columns.columns, strict=True):
+        bits = None if valid is None else pa.py_buffer(valid)
+        if ends is None:
+            arrays[name] = pa.Array.from_buffers(_NUMBERS[name], values, [bits, pa.py_buffer(data)])
+        else:
+            arrays[name] = pa.StringArray.from_buffers(values, pa.py_buffer(ends), pa.py_buffer(data), bits)
+    return arrays
 
 
-def _long(column: Sequence[memoryview]) -> pa.Array:
-    """Joined in one go and checked to be UTF-8: half the time that Arrow takes value by value."""
-    ends = array("i", accumulate(map(len, column), initial=0))
-    joined = pa.StringArray.from_buffers(len(column), pa.py_buffer(ends), pa.py_buffer(b"".join(column)))
-    joined.validate(full=True)
-    return joined
+_NUMBERS = {
+    "micros": _TIME,
+    "fetch_ms": pa.float32(),
+    "simhash": pa.uint64(),
+    "port": pa.int32(),
+    **dict.fromkeys(("status", "offset", "length", "size", "depth"), pa.int64()),
+}
 
 
-def _time(column: Sequence[int]) -> pa.Array:
-    return pa.array(column, pa.int64()).cast(_TIME)
-
-
-def _pages(columns: dict[str, Any], segment: str) -> pa.Table:
-    said = {name: _text(columns[name]) for name in _SAID}
+def _pages(said: dict[str, pa.Array], columns: Columns, segment: str) -> pa.Table:
     return pa.table(
         {
-            "url_surtkey": pa.array(columns["surt"], _STRING),
-            "url": pa.array(columns["url"], _STRING),
-            **_url_parts(pa.array(columns["url"], _STRING)),
-            "fetch_time": _time(columns["micros"]),
-            "fetch_status": pa.array(columns["status"], pa.int16()),
+            "url_surtkey": said["surt"],
+            "url": said["url"],
+            **_url_parts(said),
+            "fetch_time": said["micros"],
+            "fetch_status": said["status"].cast(pa.int16()),
             "fetch_redirect": said["redirect"],
             "content_digest": said["digest"],
             "content_mime_type": said["mime"],
@@ -182,55 +167,42 @@ def _pages(columns: dict[str, Any], segment: str) -> pa.Table:
             "content_charset": said["charset"],
             "content_languages": said["language"],
             "content_truncated": said["truncated"],
-            "warc_filename": pa.array([segment] * len(columns["url"]), _STRING),
-            "warc_record_offset": pa.array(columns["offset"], pa.int64()),
-            "warc_record_length": pa.array(columns["length"], pa.int64()),
-            "kind": pa.array(columns["kind"], _STRING),
-            "size": pa.array(columns["size"], pa.int64()),
+            "warc_filename": pa.repeat(pa.scalar(segment, _STRING), columns.rows),
+            "warc_record_offset": said["offset"],
+            "warc_record_length": said["length"],
+            "kind": said["kind"],
+            "size": said["size"],
             "title": said["title"],
-            "depth": pa.array(columns["depth"], pa.int16()),
+            "depth": said["depth"].cast(pa.int16()),
             "directives": said["directives"],
             "etag": said["etag"],
             "last_modified": said["last_modified"],
             "address": said["address"],
             "http_version": said["http_version"],
-            "fetch_ms": pa.array(columns["fetch_ms"], pa.float32()),
+            "fetch_ms": said["fetch_ms"],
             "revisit_of": said["revisit_of"],
-            "text_digest": _text([*map(_text_digest, columns["text_digest"], columns["text"])]),
-            "simhash": pa.array(columns["simhash"], pa.uint64()),
+            "text_digest": said["text_digest"],
+            "simhash": said["simhash"],
             "near_duplicate_of": said["near_duplicate_of"],
             "failure": said["failure"],
         }
     )
 
 
-_SAID = (
-    "redirect digest mime detected charset language truncated title directives etag last_modified address "
-    "http_version revisit_of near_duplicate_of failure"
-).split()
-
-
-def _url_parts(urls: pa.Array) -> dict[str, pa.Array]:
-    found = pc.extract_regex(urls, _URL)
-    protocol, host, port, path, query = (pc.struct_field(found, name) for name in _URL_GROUPS)
-    hosts = pc.dictionary_encode(host)
+def _url_parts(said: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    hosts = pc.dictionary_encode(said["host"])
     names = hosts.dictionary.to_pylist()
     tlds = pa.array([_tld(name) for name in names], _STRING)
     domains = pa.array([_domain(name) for name in names], _STRING)
     return {
-        "url_host_name": host,
+        "url_host_name": said["host"],
         "url_host_tld": tlds.take(hosts.indices),
         "url_host_registered_domain": domains.take(hosts.indices),
-        "url_protocol": protocol,
-        "url_port": pc.if_else(pc.equal(port, ""), pa.scalar(None, _STRING), port).cast(pa.int32()),
-        "url_path": path,
-        "url_query": pc.if_else(
-            pc.equal(query, ""), pa.scalar(None, _STRING), pc.utf8_slice_codeunits(query, 1)
-        ),
+        "url_protocol": said["protocol"],
+        "url_port": said["port"],
+        "url_path": said["path"],
+        "url_query": said["query"],
     }
-
-
-_URL_GROUPS = ("protocol", "host", "port", "path", "query")
 
 
 def _tld(host: str | None) -> str | None:
@@ -242,47 +214,43 @@ def _domain(host: str | None) -> str | None:
     return registrable_domain(host) if host and not _ADDRESS.fullmatch(host) else None
 
 
-def _text_digest(said: str, text: memoryview) -> str:
-    return said or text_digest(text)
-
-
-def _links(columns: dict[str, Any], segment: str) -> pa.Table:
+def _links(said: dict[str, pa.Array], columns: Columns, segment: str) -> pa.Table:
     """Pages with links only; of each page its links in the page's order."""
-    told = _of_rows_with("targets", columns)
-    joined = {
-        "target": _long(told("targets")),
-        "text": _long(told("texts")),
-        "rel": pa.array(told("rels"), _STRING),
-        "tag": pa.array(told("tags"), _STRING),
-    }
-    split = {name: pc.split_pattern(column, "\n") for name, column in joined.items()}
-    links = pa.StructArray.from_arrays([lists.flatten() for lists in split.values()], list(split))
+    ends = pa.Array.from_buffers(pa.int32(), columns.told_links + 1, [None, pa.py_buffer(columns.link_ends)])
+    links = pa.StructArray.from_arrays(
+        [said[name] for name in ("targets", "texts", "rels", "tags")], ["target", "text", "rel", "tag"]
+    )
+    told = _of_rows(columns.link_rows, columns.rows)
     return pa.table(
         {
-            "url": pa.array(told("url"), _STRING),
-            "fetch_time": _time(told("micros")),
-            "links": pa.ListArray.from_arrays(split["target"].offsets, links),
+            "url": told(said["url"]),
+            "fetch_time": told(said["micros"]),
+            "links": pa.ListArray.from_arrays(ends, links),
         }
     )
 
 
-def _texts(columns: dict[str, Any], segment: str) -> pa.Table:
-    told = _of_rows_with("text", columns)
+def _texts(said: dict[str, pa.Array], columns: Columns, segment: str) -> pa.Table:
+    told = _of_rows(columns.text_rows, columns.rows)
     return pa.table(
         {
-            "url": pa.array(told("url"), _STRING),
-            "fetch_time": _time(told("micros")),
-            "title": _text(told("title")),
-            "language": _text(told("language")),
-            "text": _long(told("text")),
-            "content_digest": _text(told("digest")),
+            "url": told(said["url"]),
+            "fetch_time": told(said["micros"]),
+            "title": told(said["title"]),
+            "language": told(said["language"]),
+            "text": said["text"],
+            "content_digest": told(said["digest"]),
         }
     )
 
 
-def _of_rows_with(column: str, columns: dict[str, Any]) -> Callable[[str], list[Any]]:
-    """Asks for a column without the rows that say nothing in `column`: in Arrow that would copy every text."""
-    return lambda name: [*compress(columns[name], columns[column])]
+def _of_rows(numbers: bytes, rows: int) -> Callable[[pa.Array], pa.Array]:
+    """Takes from a column what it says of some rows; mostly of all of them."""
+    count = len(numbers) // pa.int32().byte_width
+    if count == rows:
+        return lambda column: column
+    indices = pa.Array.from_buffers(pa.int32(), count, [None, pa.py_buffer(numbers)])
+    return lambda column: column.take(indices)
 
 
 _BUILDERS = {"pages": _pages, "links": _links, "text": _texts}

@@ -16,7 +16,6 @@ from functools import lru_cache
 from hashlib import sha256
 
 from skitter import __version__
-from skitter.archive.heads import request_head
 from skitter.model import Copy, Exchange
 
 _PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
@@ -27,6 +26,7 @@ _UNSAFE_IN_URI = re.compile(r"[^\x21-\x7e]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _BASE32 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".ljust(256, b"=")
 _VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
+LONG_TYPE = 100
 _EPOCH = date(1970, 1, 1).toordinal()
 _SECONDS_A_DAY = 86_400
 
@@ -44,7 +44,8 @@ def warc_date(at: float) -> str:
     """WARC 1.1, 5.4: UTC with a fraction; microseconds tell apart the fetches of one second."""
     second = math.floor(at)
     day, left = divmod(second, _SECONDS_A_DAY)
-    clock = (left // 3600, left // 60 % 60, left % 60, int((at - second) * 1e6))
+    # Just before a full second, the difference is a whole one.
+    clock = (left // 3600, left // 60 % 60, left % 60, min(int((at - second) * 1e6), 999_999))
     return f"{_day(day)}T%02d:%02d:%02d.%06dZ" % clock
 
 
@@ -85,7 +86,7 @@ def target_uri(url: str) -> str:
 
 def media_type_of(content_type: str) -> str:
     """The type of a Content-Type value, without parameters; empty when it is none."""
-    return _usual_type(content_type) if len(content_type) < 100 else _type(content_type)
+    return _usual_type(content_type) if len(content_type) < LONG_TYPE else _type(content_type)
 
 
 def _type(content_type: str) -> str:
@@ -95,6 +96,12 @@ def _type(content_type: str) -> str:
 
 # Few spellings make up nearly all of what servers say.
 _usual_type = lru_cache(maxsize=256)(_type)
+
+
+@lru_cache(maxsize=256)
+def usual_types(content_type: str, detected: str) -> tuple[str, str]:
+    """Of both, at once; not of what is long."""
+    return _type(content_type), _type(detected)
 
 
 def warcinfo(record_id: str, date: str, segment: str, about: Mapping[str, str]) -> bytes:
@@ -110,10 +117,10 @@ def warcinfo(record_id: str, date: str, segment: str, about: Mapping[str, str]) 
     return _digested("warcinfo", record_id, date, extra, block.encode("utf-8", "replace"))
 
 
-def request_record(exchange: Exchange, record_id: str, date: str, common: str) -> bytes:
+def request_record(request: bytes, record_id: str, date: str, common: str) -> bytes:
     # No digest, as in Common Crawl's files: it would cost 8 us to guard bytes that a check sum guards already.
     extra = f"{common}Content-Type: application/http; msgtype=request\r\n"
-    return _record("request", record_id, date, extra, request_head(exchange.request), b"")
+    return _record("request", record_id, date, extra, request, b"")
 
 
 def block_digest(head: bytes, body: bytes) -> bytes:

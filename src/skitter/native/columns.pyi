@@ -1,0 +1,3 @@
+from skitter.archive.columns_plain import Buffers
+
+def columns_of(journal: bytes, /) -> Buffers | None: ...
