@@ -10,10 +10,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 
 from bench._records import Fetch, Known, Record, ident_of
+from bench._starved import Span, Spans
 from skitter.testing.audit import is_robots
 from skitter.testing.features import MOVED_ROBOTS, NAMED_PRODUCT, Kind, RobotsKind
 from skitter.testing.plan import WebPlan
@@ -29,17 +33,53 @@ UNSETTLED = 3.0
 MOST_LOST = 2 * 256
 
 
+class Cause(StrEnum):
+    """What may take requests with it that were made."""
+
+    KILL = "a kill"
+    TEAR = "a torn log"
+    """Its last commits are gone, as after a power loss."""
+    FULL = "a full disk"
+
+
+class Death(NamedTuple):
+    """A moment at which requests may have been lost. With a torn log it is when what was torn off was written."""
+
+    at: float
+    cause: Cause = Cause.KILL
+
+
+class Toll(msgspec.Struct):
+    """Requests that one cause has cost."""
+
+    in_flight: int = 0
+    unsettled: int = 0
+    """Answered, by the web's own word, and not settled."""
+    ages: list[float] = msgspec.field(default_factory=list)
+    """Seconds between each of those answers and the death."""
+
+
 class Account(msgspec.Struct, kw_only=True):
     requests: int
     settled: int
     archived: int
-    lost_in_flight: int = 0
-    lost_unsettled: int = 0
-    oldest_lost: float = 0.0
-    """Seconds between an answer and the kill that lost it, at most."""
+    tolls: dict[Cause, Toll] = msgspec.field(default_factory=lambda: {cause: Toll() for cause in Cause})
     most_lost: int = 0
-    """In one kill."""
+    """In one death."""
     faults: dict[str, list[str]] = msgspec.field(default_factory=dict)
+
+    @property
+    def lost_in_flight(self) -> int:
+        return sum(toll.in_flight for toll in self.tolls.values())
+
+    @property
+    def lost_unsettled(self) -> int:
+        return sum(toll.unsettled for toll in self.tolls.values())
+
+    @property
+    def oldest_lost(self) -> float:
+        """Seconds between an answer and the death that lost it, at most."""
+        return max((age for toll in self.tolls.values() for age in toll.ages), default=0.0)
 
     @property
     def lost(self) -> int:
@@ -92,16 +132,21 @@ def account(
     known: Known,
     archive: Sequence[Record],
     due: Due,
-    kills: Sequence[float] = (),
-    pauses: Sequence[tuple[float, float]] = (),
+    deaths: Sequence[Death] = (),
+    pauses: Sequence[Span] = (),
+    starved: Sequence[Span] | None = None,
 ) -> Account:
+    """`starved` is when the crawl had no core. Whoever gives it knows every death, too: what is asked again
+    before the next one was not lost in it."""
     fetches = named(known.fetches, archive)
     result = Account(requests=len(requests), settled=len(fetches), archived=len(archive))
     result.blame("frontier's totals", known.disagreements)
     _ledger_and_archive(result, fetches, archive)
     _log_and_archive(result, requests, archive)
     lost = _log_and_ledger(result, requests, fetches)
-    _explain_lost(result, lost, kills, pauses)
+    if starved is not None:
+        lost = _without_rash(result, lost, requests, deaths, due)
+    _explain_lost(result, lost, deaths, pauses, Spans(starved or ()))
     _settled_and_due(result, fetches, due)
     left = (url for url, state in known.states.items() if state in ("queued", "failed", "in_progress"))
     result.blame("left undone", (url for url in left if _host(url) not in due.withheld))
@@ -165,32 +210,67 @@ def _log_and_ledger(result: Account, requests: Iterable[Request], fetches: Itera
     return [row for rows in asked.values() for row in rows]
 
 
-def _explain_lost(
-    result: Account, lost: Iterable[Request], kills: Sequence[float], pauses: Sequence[tuple[float, float]]
-) -> None:
-    per_kill = Counter[float]()
-    moments = sorted(kills)
+def _without_rash(
+    result: Account, lost: Iterable[Request], requests: Iterable[Request], deaths: Sequence[Death], due: Due
+) -> list[Request]:
+    """What was asked again although nothing had happened is to blame; a robots.txt that several hosts refer to is
+    asked for on behalf of each."""
+    starts: dict[str, list[float]] = defaultdict(list)
+    for row in sorted(requests, key=lambda row: row.start):
+        starts[_url(row)].append(row.start)
+    moments, explicable = sorted(deaths), []
     for row in lost:
-        kill = next((at for at in moments if at > row.start - CLOCKS), None)
-        waited = 0.0 if kill is None or row.end is None else _running(row.end, kill, pauses)
-        if kill is None or waited > UNSETTLED:
+        url = _url(row)
+        asked, death = starts[url], _death_of(row, moments)
+        place = bisect_left(asked, row.start) + 1
+        again = asked[place] if place < len(asked) and due.robots.get(url, 0) < 2 else None
+        if again is None or (death is not None and death.at < again + CLOCKS):
+            explicable.append(row)
+        else:
+            result.blame("repeated without a kill", [f"{url} {row.start:.3f}, again {again:.3f}"])
+    return explicable
+
+
+def _explain_lost(
+    result: Account,
+    lost: Iterable[Request],
+    deaths: Sequence[Death],
+    pauses: Sequence[Span],
+    starved: Spans,
+) -> None:
+    per_death = Counter[Death]()
+    moments = sorted(deaths)
+    for row in lost:
+        death = _death_of(row, moments)
+        waited = 0.0 if death is None or row.end is None else _running(row.end, death.at, pauses, starved)
+        if death is None or waited > UNSETTLED:
             times = f"{row.start:.3f} to {row.end}, status {row.status}"
             result.blame("repeated without a kill", [f"{_url(row)} {times}"])
             continue
-        per_kill[kill] += 1
-        if row.end is None or row.aborted or row.end > kill:
-            result.lost_in_flight += 1
+        per_death[death] += 1
+        toll = result.tolls[death.cause]
+        if row.end is None or row.aborted or row.end > death.at:
+            toll.in_flight += 1
         else:
-            result.lost_unsettled += 1
-            result.oldest_lost = max(result.oldest_lost, waited)
-    result.most_lost = max(per_kill.values(), default=0)
-    result.blame("too much lost in one kill", (str(n) for n in per_kill.values() if n > MOST_LOST))
+            toll.unsettled += 1
+            toll.ages.append(waited)
+    result.most_lost = max(per_death.values(), default=0)
+    result.blame("too much lost in one kill", (str(n) for n in per_death.values() if n > MOST_LOST))
 
 
-def _running(since: float, until: float, pauses: Sequence[tuple[float, float]]) -> float:
-    """Seconds between two moments in which the crawl was not stopped, and so could have settled."""
+def _death_of(row: Request, deaths: Sequence[Death]) -> Death | None:
+    """The first that can have taken it: in what was torn off a log there is nothing of a request in flight."""
+    answered_at = float("inf") if row.end is None or row.aborted else row.end
+    for death in islice(deaths, bisect_left(deaths, (row.start - CLOCKS,)), None):
+        if death.cause is not Cause.TEAR or death.at > answered_at - CLOCKS:
+            return death
+    return None
+
+
+def _running(since: float, until: float, pauses: Sequence[Span], starved: Spans) -> float:
+    """Seconds between two moments in which the crawl was not stopped and had a core: it could have settled."""
     stopped = (min(until, end) - max(since, begin) for begin, end in pauses)
-    return until - since - sum(seconds for seconds in stopped if seconds > 0)
+    return until - since - sum(seconds for seconds in stopped if seconds > 0) - starved.between(since, until)
 
 
 def _settled_and_due(result: Account, fetches: Iterable[Fetch], due: Due) -> None:

@@ -48,6 +48,12 @@ def shifted(offset: float) -> dict[str, str]:
     }
 
 
+def sweep(pid: int) -> None:
+    """What libfaketime leaves of a process that was killed: the next one with that number could not start."""
+    for name in (f"faketime_shm_{pid}", f"sem.faketime_sem_{pid}"):
+        (Path("/dev/shm") / name).unlink(missing_ok=True)
+
+
 def by_real_time(fetches: Sequence[Fetch], requests: Sequence[Request], runs: Sequence[Run]) -> list[Fetch]:
     """The ledger with real times. A time may be of several runs, whose clocks showed it one after the other: it
     was of the one in which the web saw that URL asked last before it."""

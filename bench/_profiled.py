@@ -44,7 +44,7 @@ STAGES = {
     ),
     "frontier: lease": (f"{_ROCKS}.frontier:RocksFrontier.lease",),
     "frontier: settle": (f"{_ROCKS}.frontier:RocksFrontier.settle",),
-    "frontier: links offered": (f"{_ROCKS}.settling:Settling._admit",),
+    "frontier: links offered": (f"{_ROCKS}.settling:admit_links",),
     "frontier: near-duplicates": (f"{_ROCKS}.settling:remember",),
     "frontier: commit": (f"{_ROCKS}.store:Store.write",),
     "frontier: judge, known bodies, chores": (

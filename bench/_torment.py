@@ -19,10 +19,12 @@ from typing import IO, NamedTuple
 
 import msgspec
 
+from bench._account import CLOCKS, Cause, Death
 from bench._crawls import LogSize, start
 from bench._damage import LogGrowth, SmallDisk, dirty_archive, dirty_store, tear_store
-from bench._jumps import Run, library, shifted
+from bench._jumps import Run, library, shifted, sweep
 from bench._report import progress
+from bench._starved import Hunger, Span
 
 INTERRUPTED, OUR_FAULT = 130, 1
 # Spread over what the web will see; the rest belongs to the last run.
@@ -47,18 +49,28 @@ class Act(StrEnum):
     FULL = "disk full"
 
 
+class Damage(StrEnum):
+    """To files, after a kill."""
+
+    ALL = "all"
+    TEAR = "tear"
+    NONE = "none"
+
+
 class Due(NamedTuple):
     share: float
     act: Act
 
 
 class Torments(msgspec.Struct, kw_only=True):
-    """What was done. `deaths` are the moments at which requests may have been lost: ends of processes, and when
-    those parts of a write-ahead log were written that were torn off then."""
+    """What was done. `deaths` are ends of processes; `others` is what else may have taken requests with it."""
 
     deaths: list[float] = msgspec.field(default_factory=list)
-    pauses: list[tuple[float, float]] = msgspec.field(default_factory=list)
+    others: list[Death] = msgspec.field(default_factory=list)
+    pauses: list[Span] = msgspec.field(default_factory=list)
+    starved: list[Span] = msgspec.field(default_factory=list)
     runs: list[Run] = msgspec.field(default_factory=list)
+    history: list[tuple[float, str]] = msgspec.field(default_factory=list)
     counts: Counter[str] = msgspec.field(default_factory=Counter)
     faults: list[str] = msgspec.field(default_factory=list)
     code: int = -1
@@ -86,7 +98,11 @@ class Torment:
         choose: random.Random,
         lease: float,
         disk: SmallDisk | None,
+        *,
+        jumps: float = JUMPS,
+        damage: Damage = Damage.ALL,
     ) -> None:
+        """`jumps` is the share of runs with another clock, `damage` what becomes of files after a kill."""
         self._command = command
         self._folder = folder
         self._size = size
@@ -94,7 +110,10 @@ class Torment:
         self._choose = choose
         self._lease = lease
         self._disk = disk
+        self._jumps = jumps
+        self._kind_of_damage = damage
         self._growth = LogGrowth(folder / "frontier")
+        self._hunger = Hunger()
         self._child: subprocess.Popen[bytes] | None = None
         self._offset = 0.0
         self._done = Torments()
@@ -116,13 +135,14 @@ class Torment:
         self._start(jump=False)
         self._done.code = self._await(lambda: False) or 0
         self._note_end()
+        self._done.starved = self._hunger.spans
         self._done.seconds = time.monotonic() - self._began
         return self._done
 
     def _act(self, due: Due) -> bool:
         """False when the crawl had ended before it was time."""
         if self._child is None:
-            self._start(jump=self._choose.random() < JUMPS)
+            self._start(jump=self._choose.random() < self._jumps)
         if due.act is Act.EARLY_KILL:
             self._exits_within(self._choose.uniform(EARLIEST, LATEST))
         elif self._wait_for(due.share) is not None:
@@ -150,9 +170,11 @@ class Torment:
             self._exits_within(self._choose.uniform(EARLIEST, LATEST))
             child, act = self._child, Act.EARLY_KILL
         assert child is not None
+        self._hunger.look(child.pid)
         child.kill()
         child.wait()
-        self._done.counts[act] += 1
+        sweep(child.pid)
+        self._count(act)
         self._note_end(death=True)
         if damage:
             self._damage()
@@ -170,14 +192,14 @@ class Torment:
         time.sleep(self._lease * self._choose.uniform(*PAUSE))  # the pause itself is what is tried
         self._child.send_signal(signal.SIGCONT)
         self._done.pauses.append((began, time.time()))
-        self._done.counts[Act.PAUSE] += 1
+        self._count(Act.PAUSE)
 
     def _fill(self) -> None:
         """The crawl must pause and say so, also when it is started on the full disk; killed there, or given room
         again, it goes on."""
         if self._disk is None:
             return
-        self._done.counts[Act.FULL] += 1
+        self._count(Act.FULL)
         try:
             for spare in (self._choose.randint(0, SPARE), 0):
                 if self._child is None:
@@ -208,31 +230,38 @@ class Torment:
         """What was not committed was dropped at some moment since; closing everything takes seconds on a loaded
         machine."""
         now = time.time()
-        self._done.deaths.extend(full_at + second for second in range(1, int(now - full_at) + 1))
-        self._done.deaths.append(now)
+        moments = [full_at + second for second in range(1, int(now - full_at) + 1)]
+        self._done.others.extend(Death(at, Cause.FULL) for at in (*moments, now))
 
     def _pauses(self) -> int:
         return Path(self._output.name).read_bytes().count(b"paused: ")
 
     def _damage(self) -> None:
-        """One time in two; a torn log takes its last commits with it, as a power loss would."""
+        """Three times in five; a torn log takes its last commits with it, as a power loss would."""
         frontier, archive = self._folder / "frontier", self._folder / "archive"
-        match self._choose.randrange(5):
+        drawn = self._choose.randrange(5)
+        match {Damage.ALL: drawn, Damage.TEAR: 0, Damage.NONE: 4}[self._kind_of_damage]:
             case 0:
                 if written := tear_store(frontier, self._growth, self._choose):
-                    self._done.counts["logs torn"] += 1
-                    self._done.deaths.extend(at + 0.01 for at in written)
+                    self._count("logs torn")
+                    self._done.others.extend(Death(at + CLOCKS, Cause.TEAR) for at in written)
             case 1:
-                self._done.counts["logs dirtied"] += dirty_store(frontier, self._choose)
+                if dirty_store(frontier, self._choose):
+                    self._count("logs dirtied")
             case 2:
-                self._done.counts["segments dirtied"] += dirty_archive(archive, self._choose)
+                if dirty_archive(archive, self._choose):
+                    self._count("segments dirtied")
+
+    def _count(self, what: str) -> None:
+        self._done.counts[what] += 1
+        self._done.history.append((time.time(), what))
 
     # -- runs
 
     def _start(self, *, jump: bool) -> None:
         if jump and library():
             self._offset = round(self._choose.uniform(-FARTHEST, FARTHEST), 3)
-            self._done.counts["clock jumps"] += 1
+            self._count("clock jumps")
         self._silent = self._said()
         self._run_began = time.time()
         self._child = start(self._command, self._output, shifted(self._offset))
@@ -252,7 +281,7 @@ class Torment:
         assert child is not None
         code = child.returncode
         self._note_end(death=code == OUR_FAULT)
-        self._done.counts["ended before its time"] += 1
+        self._count("ended before its time")
         if code not in (0, 3):
             self._done.faults.append(f"exit code {code} without cause")
         self._offset = max(run.offset for run in self._done.runs) + AHEAD
@@ -292,6 +321,7 @@ class Torment:
                 return self._child.wait(0.05)
             except subprocess.TimeoutExpired:
                 self._growth.look()
+                self._hunger.look(self._child.pid)
                 self._tell()
         return None
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from statistics import median
 
-from bench._account import Account, account, due_of, named
+from bench._account import Account, Cause, Death, Toll, account, due_of, named
 from bench._crawls import ROBOTS_ATTEMPTS
 from bench._jumps import Run, by_real_time
 from bench._records import archive_faults, known, records
+from bench._starved import Span
 from skitter.testing.audit import Violation, ViolationKind, is_robots, violations
 from skitter.testing.plan import WebPlan
 from skitter.testing.request_log import Request, read_log
@@ -26,9 +28,12 @@ def verdict(
     admits: Callable[[str], bool] | None = None,
     runs: Sequence[Run] = (),
     pauses: Sequence[tuple[float, float]] = (),
+    others: Sequence[Death] = (),
+    starved: Sequence[Span] | None = None,
 ) -> Account:
-    """`kills` are the times at which a crawl was stopped at once; `admits` is what its scope let in; `runs` says
-    how far the clocks of its processes were off, `pauses` when it was stopped."""
+    """`kills` are the times at which a crawl was stopped at once, `others` what else took requests with it;
+    `admits` is what its scope let in; `runs` says how far the clocks of its processes were off, `pauses` when it
+    was stopped, `starved` when it had no core."""
     requests = read_log(log)
     archive = folder / "archive"
     due = due_of(plan, attempts=ATTEMPTS, robots_attempts=ROBOTS_ATTEMPTS, admits=admits)
@@ -37,7 +42,7 @@ def verdict(
     if runs:
         fetches = by_real_time(named(kept.fetches, found), requests, runs)
         kept = kept._replace(fetches=fetches)
-    result = account(requests, kept, found, due, kills, pauses)
+    result = account(requests, kept, found, due, [*map(Death, kills), *others], pauses, starved)
     result.blame("archive", archive_faults(archive, found))
     for kind, line in breaches(requests, plan, delay):
         result.blame(kind, [line])
@@ -56,9 +61,19 @@ def toll(result: Account) -> dict[str, int | float]:
         "politeness violations": sum(faults.get(kind, 0) for kind in MANNERS),
         "requests repeated, in flight at a death": result.lost_in_flight,
         "requests repeated, answered and not settled": result.lost_unsettled,
-        "oldest of these at its death, s": round(result.oldest_lost, 3),
+        **{name: figure for cause, toll in result.tolls.items() for name, figure in _split(cause, toll)},
         "most lost in one death": result.most_lost,
     }
+
+
+def _split(cause: Cause, toll: Toll) -> Iterator[tuple[str, int | float]]:
+    if not toll.in_flight + toll.unsettled:
+        return
+    yield f"after {cause}, in flight", toll.in_flight
+    yield f"after {cause}, answered", toll.unsettled
+    if toll.ages:
+        yield f"median age of an answer that {cause} took, s", round(median(toll.ages), 3)
+        yield f"oldest answer that {cause} took, s", round(max(toll.ages), 3)
 
 
 def breaches(requests: Sequence[Request], plan: WebPlan, delay: float) -> list[tuple[str, str]]:

@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import argparse
 import random
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from bench._account import Account
 from bench._crawls import LogSize, web_crawl, write_quick_settings
 from bench._damage import SmallDisk
 from bench._jumps import library
 from bench._report import last_line, progress, table
-from bench._torment import Torment, Torments, planned
+from bench._torment import JUMPS, Damage, Torment, Torments, planned
 from bench._verdict import ATTEMPTS, toll, verdict
 from skitter.testing.features import RobotsKind
 from skitter.testing.plan import WebPlan
@@ -44,12 +47,32 @@ def run(options: argparse.Namespace, folder: Path) -> int:
         acts = planned(choose, kills=options.kills, pauses=options.pauses, fills=options.fills if disk else 0)
         latency = (0.0, options.latency)
         with SyntheticWeb(plan, log=log, latency=latency) as web, (folder / "output").open("ab") as output:
-            command = web_crawl(web, place / "crawl", config)
-            torment = Torment(command, place / "crawl", LogSize(log), expected, choose, options.lease, disk)
+            command = web_crawl(web, place / "crawl", config, "--workers", str(options.workers))
+            torment = Torment(
+                command,
+                place / "crawl",
+                LogSize(log),
+                expected,
+                choose,
+                options.lease,
+                disk,
+                jumps=options.jumps,
+                damage=options.damage,
+            )
             done = torment.run(acts, output)
+        if options.keep:
+            keep(place / "crawl", folder, done)
         progress("reading the log, the ledger and the archive")
         result = verdict(
-            place / "crawl", log, plan, options.delay, done.deaths, runs=done.runs, pauses=done.pauses
+            place / "crawl",
+            log,
+            plan,
+            options.delay,
+            done.deaths,
+            runs=done.runs,
+            pauses=done.pauses,
+            others=done.others,
+            starved=done.starved,
         )
     withheld = sum(plan.robots_kind(host) is RobotsKind.UNAVAILABLE for host in range(plan.hosts))
     result.blame("exit code", done.faults)
@@ -78,6 +101,13 @@ def small_disk(place: Path) -> Iterator[tuple[Path, SmallDisk | None]]:
         disk.unmount()
 
 
+def keep(crawl: Path, folder: Path, done: Torments) -> None:
+    """What the verdict is made of, off a disk that goes away with the trial."""
+    (folder / "done.json").write_bytes(msgspec.json.encode(done))
+    if not (folder / "crawl").exists():
+        shutil.copytree(crawl, folder / "crawl", ignore=shutil.ignore_patterns("*.sock"))
+
+
 def show(options: argparse.Namespace, plan: WebPlan, done: Torments, result: Account) -> None:
     faults = {kind: len(lines) for kind, lines in result.faults.items()}
     figures: dict[str, int | float] = {
@@ -85,6 +115,7 @@ def show(options: argparse.Namespace, plan: WebPlan, done: Torments, result: Acc
         "runs": len(done.runs),
         **dict(sorted(done.counts.items())),
         "seconds": round(done.seconds, 1),
+        "of these without a core": round(sum(end - begin for begin, end in done.starved), 1),
         **toll(result),
     }
     print(table([("", "count"), *figures.items(), *((f"FAULT {kind}", n) for kind, n in faults.items())]))
@@ -99,6 +130,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--pauses", type=int, default=50)
     parser.add_argument("--fills", type=int, default=10, help="how often the disk is full; needs root")
+    parser.add_argument(
+        "--workers", type=int, default=0, help="processes; 0: one, and more when that is busy"
+    )
+    parser.add_argument("--jumps", type=float, default=JUMPS, help="share of the runs with another clock")
+    damages = tuple(Damage)
+    parser.add_argument("--damage", type=Damage, choices=damages, default=Damage.ALL, help="after a kill")
     parser.add_argument("--pages", type=int, default=50_000, help="of the whole web, about")
     parser.add_argument("--seed", type=int, default=1, help="of the web and of what happens when")
     parser.add_argument("--delay", type=float, default=0.1, help="seconds between two requests to a host")
@@ -106,7 +143,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--lease", type=float, default=2.0, help="seconds a lease lasts")
     parser.add_argument("--latency", type=float, default=0.2, help="think time of the slowest host (s)")
     parser.add_argument("--segment-size", type=int, default=2_000_000, help="small: segments end often")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave log and output in this new folder")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave everything in this new folder")
     options = parser.parse_args(arguments)
     if options.keep:
         options.keep.mkdir(parents=True)

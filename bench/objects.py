@@ -23,7 +23,7 @@ from typing import IO
 
 import msgspec
 
-from bench._account import Account, account, due_of, named
+from bench._account import Account, Death, account, due_of, named
 from bench._crawls import ROBOTS_ATTEMPTS, LogSize, start, web_crawl, write_quick_settings
 from bench._records import Fetch, Known, archive_faults, ident_of, known, marks, records
 from bench._report import last_line, progress, table
@@ -200,7 +200,7 @@ def verdict(folder: Path, store: S3Server, plan: WebPlan, delay: float, looks: L
     due.least |= {url: 1 for url in given_back if url in due.pages}
     asked = {fetch.url for fetch in named(kept.fetches, found)}
     due.robots = {url: n for url, n in due.robots.items() if url in asked or url not in given_back}
-    result = account(requests, kept, found, due, looks.kills)
+    result = account(requests, kept, found, due, [*map(Death, looks.kills)])
     _pardon_robots(result, lost)
     result.blame("archive", archive_faults(bucket, found, merged=False))
     result.blame("while down", looks.faults)

@@ -23,7 +23,7 @@ from skitter.frontier.base import (
     Settlement,
     Stats,
 )
-from skitter.frontier.rocks.book import Book
+from skitter.frontier.rocks.book import Book, mark_of_robots
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.near_index import MOST_ALIKE, rows_of
 from skitter.frontier.rocks.rows import (
@@ -87,7 +87,7 @@ def discovered(
     *,
     via: Via = Via.LINK,
     depth: int = 1,
-    priority: int = 50,
+    priority: int | None = 50,
     hops: int = 0,
     parent: UrlKey | None = None,
 ) -> Discovered:
@@ -511,13 +511,13 @@ def _check_traps(frontier: RocksFrontier, tables: _Tables) -> None:
 
 
 def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:
-    """What is cached is what is on disk, and no low-water mark lies above a live entry."""
+    """What is cached is what is on disk, and below a low-water mark nothing is alive but what is listed."""
     book = frontier._book
     assert encode(book.tally) == tables.raw["meta"].get(b"tally", encode(book.tally))
     assert all(encode(row) == tables.raw["hosts"].get(ident) for ident, row in book._hosts.items())
     assert dict(book._dormant.items()).items() <= tables.raw["hosts"].items()
-    for tier, low in enumerate(book.ready_lows):
-        assert all(low <= key for key in tables.raw["ready"] if key[0] == tier)
+    for tier, (low, early) in enumerate(zip(book.ready._lows, book.ready._early, strict=True)):
+        assert early == sorted(key for key in tables.raw["ready"] if key[0] == tier and key < low)
     assert book.due_low <= min(tables.raw["due"], default=_END)
     assert {*book.recent._young, *book.recent._old} <= set(tables.urls)
     cached = {anchor for anchor, dropped in book._anchors.items() if dropped}
@@ -526,3 +526,5 @@ def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:
         stored = parse_robots(tables.raw["robots"].get(ident, b""), book._product)
         assert [rules.decide(p) for p in _PROBES] == [stored.decide(p) for p in _PROBES]
     assert all(host_id(row.host) == ident for ident, row in tables.hosts.items())
+    for ident, host in tables.hosts.items():
+        assert host.robots_mark in (b"", mark_of_robots(tables.raw["robots"].get(ident, b"")))

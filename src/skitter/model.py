@@ -114,6 +114,21 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
     stylesheet needs, and so on. A redirect keeps it."""
 
 
+class Bundle(msgspec.Struct, frozen=True, array_like=True):
+    """Links that differ in URL and key alone, as they cross a wire (`frontier/bundles.py`). `keys` are joined,
+    `urls` are one a line: a normalised URL has no line break."""
+
+    keys: bytes
+    urls: str
+    host: Host
+    depth: int
+    via: Via = Via.LINK
+    parent: UrlKey | None = None
+    hops: int = 0
+    priority: int | None = None
+    requisite: int = 0
+
+
 class VerdictKind(StrEnum):
     ADDED = "added"
     KNOWN = "known"
@@ -210,6 +225,8 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     title: str = ""
     directives: str = ""
     links: tuple[Discovered, ...] = ()
+    bundles: tuple[Bundle, ...] = ()
+    """The links of a page that was read in another process, in place of `links`."""
     told_before: int = 0
     """Links that are not among these because an accepted page of the same host told of them."""
     told_inside: bytes = b""

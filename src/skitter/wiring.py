@@ -34,7 +34,6 @@ from skitter.model import HostPolicy
 from skitter.seeds import hosts_named
 from skitter.service.access import Access
 from skitter.service.brain import Brain
-from skitter.service.serve import serving
 from skitter.service.tickets import seal_of
 from skitter.settings import Settings
 from skitter.telemetry import Event, Metric, Telemetry
@@ -149,6 +148,9 @@ async def serving_office(
 ) -> AsyncIterator[tuple[str, Crew]]:
     """The office behind HTTP, for workers in other processes and for operators; yields where, and who works.
     Leashed workers end when this process does."""
+    # here: it brings the web's frameworks along, 0.2 s, and a crawl in one process serves nobody
+    from skitter.service.serve import serving
+
     crew = Crew(office.desk, office.clock, leashed=leashed)
     brain = Brain(
         frontier=office.frontier,

@@ -107,7 +107,7 @@ def test_linking_hosts_count_also_after_what_was_heard_of_a_url_is_forgotten(sta
     driver.open_host(A + "/")
     driver.admit(linked(A + "/popular", by="http://fan0.test"))
     plain = driver.explain(A + "/popular").priority
-    driver.admit(*(linked(f"{A}/{number}", by=A) for number in range(32)))
+    driver.admit(*(linked(f"{A}/{number}", by="http://fan0.test") for number in range(32)))
     assert driver.frontier._book.recent.get(key_of(A + "/popular")) is None
     driver.admit(*(linked(A + "/popular", by=f"http://fan{i}.test") for i in range(1, 4)))
     assert driver.explain(A + "/popular").priority == plain + 10

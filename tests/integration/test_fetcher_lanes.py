@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
 
@@ -13,6 +14,7 @@ from skitter.settings import FetchSettings
 from skitter.testing.plan import WebPlan
 from skitter.testing.web import SyntheticWeb
 from tests.fetching import run
+from tests.raw_server import page, sends, serving
 
 HOSTS, KEPT = 200, 128
 
@@ -64,3 +66,32 @@ def test_a_host_that_comes_back_after_many_others_is_asked_on_a_new_connection(w
         return await ask_all(fetcher, web, 1), await ask_all(fetcher, web, 1)
 
     assert run(use, limits(web, 64)) == (0, 1)
+
+
+def test_a_kept_connection_that_the_host_closes_is_heard_of_once_and_replaced() -> None:
+    async def use(fetcher: Fetcher) -> list[bool]:
+        reused = []
+        for _ in range(3):
+            found = await fetcher.fetch(server.url + "/")
+            assert isinstance(found, Exchange)
+            reused.append(found.reused_connection)
+            while fetcher._lanes._registered:
+                await asyncio.sleep(0.01)
+        return reused
+
+    with serving(sends(page(b"and then the host hangs up"))) as server:
+        assert run(use) == [False, False, False]
+        assert server.connections == 3
+
+
+def test_a_new_connection_by_the_number_of_a_closed_one_is_watched() -> None:
+    times = 20
+
+    async def use(fetcher: Fetcher) -> int:
+        for _ in range(times):
+            assert isinstance(await fetcher.fetch(server.url + "/"), Exchange)
+        return len(fetcher._lanes._registered)
+
+    with serving(sends(page(b"one answer", b"Connection: close"))) as server:
+        assert run(use) < times, "no number was used again"
+        assert server.connections == times

@@ -12,9 +12,10 @@ from collections.abc import Callable
 import pytest
 
 from skitter.fetch.curl import Fetcher
+from skitter.fetch.head import Headers
 from skitter.fetch.lull import Lull, Lulls
 from skitter.fetch.ticks import Ticks
-from skitter.fetch.transfer import Headers, Judge
+from skitter.fetch.transfer import Judge
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import FetchSettings
 from skitter.testing.plan import WebPlan

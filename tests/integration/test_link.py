@@ -125,3 +125,32 @@ def test_who_never_answers_is_away_when_patience_ends() -> None:
 def test_a_token_cannot_add_headers() -> None:
     with pytest.raises(UsageError):
         Link("http://127.0.0.1:1", "token\r\nX-More: 1")
+
+
+def test_who_asks_while_an_answer_is_awaited_does_not_wait_for_it() -> None:
+    ports: list[int] = []
+
+    async def main() -> None:
+        later = asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            while head := await reader.read(65_536):
+                ports.append(writer.get_extra_info("peername")[1])
+                if head.startswith(b"POST /slow"):
+                    await later.wait()
+                writer.write(GOOD)
+            writer.close()
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            link = Link(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+            slow = asyncio.create_task(link.post("/slow", b"one"))
+            assert await link.post("/quick", b"two") == b"ok"
+            assert await link.post("/quick", b"three") == b"ok"
+            assert not slow.done()
+            later.set()
+            assert await slow == b"ok"
+            await link.close()
+
+    asyncio.run(main())
+    assert len(ports) == 3
+    assert len(set(ports)) == 2

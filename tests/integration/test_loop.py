@@ -6,16 +6,27 @@ import asyncio
 import errno
 import os
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from skitter.errors import ArchiveFailed
 from skitter.folder import CrawlFolder
+from skitter.frontier.base import Stats
+from skitter.model import Host, HostLease, Token
 from skitter.seeds import read_seeds
-from skitter.settings import CrawlSettings, FetchSettings, FrontierSettings, RetrySettings, Settings
+from skitter.settings import (
+    CrawlSettings,
+    FetchSettings,
+    FrontierSettings,
+    PolitenessSettings,
+    RetrySettings,
+    Settings,
+    TrapSettings,
+)
 from skitter.telemetry import Ended
-from skitter.wiring import open_crawl
+from skitter.wiring import Crawl, open_crawl
 from tests.keys import KEYS
 from tests.raw_server import page, sends, serving
 
@@ -68,3 +79,55 @@ def test_a_crawl_of_a_host_on_which_nobody_listens_comes_to_its_end(tmp_path: Pa
     assert {state: count for state, count in urls.items() if count} == {"dead_letter": 3}
     assert hosts["given_up"] == 1
     assert "host_given_up" in CrawlFolder(tmp_path).log.read_text()
+
+
+class SlowFrontier:
+    """Leasing and renewing take longer than a lease lasts, by the clock that everybody here reads."""
+
+    def __init__(self, parts: Crawl, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._clock, self._now = parts.clock, parts.clock.now
+        self._lease, self._renew = parts.frontier.lease, parts.frontier.renew
+        self._seconds = seconds
+        self._ahead = 0.0
+        monkeypatch.setattr(parts.clock, "now", lambda: self._now() + self._ahead)
+        monkeypatch.setattr(parts.frontier, "lease", self.lease)
+        monkeypatch.setattr(parts.frontier, "renew", self.renew)
+
+    async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
+        leases = await self._lease(worker, capacity, duration)
+        self._ahead += self._seconds if leases else 0.0
+        return leases
+
+    async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
+        deadlines = await self._renew(leases, duration)
+        self._ahead += self._seconds if leases else 0.0
+        return deadlines
+
+
+def test_a_machine_that_takes_longer_to_lease_than_a_lease_lasts_asks_for_everything_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(
+        crawl=CrawlSettings(workers=1),
+        fetch=FetchSettings(allow_private=True),
+        politeness=PolitenessSettings(delay=0.0, slow_factor=0.0),
+        frontier=FrontierSettings(lease_duration=1.0),
+        traps=TrapSettings(probe=False),
+    )
+
+    async def crawl(seeds: list[str]) -> tuple[Ended, Stats]:
+        async with open_crawl(CrawlFolder(tmp_path), settings) as parts, asyncio.timeout(30):
+            await parts.frontier.admit(read_seeds(seeds, [], KEYS))
+            SlowFrontier(parts, 1.5, monkeypatch)
+            return await parts.loop.run(), await parts.frontier.stats()
+
+    with (
+        serving(sends(page(b"a page"), keep=True)) as one,
+        serving(sends(page(b"a page"), keep=True)) as other,
+    ):
+        seeds = [f"{server.url}/{number}" for server in (one, other) for number in range(5)]
+        ended, stats = asyncio.run(crawl(seeds))
+        asked = [received.raw.split()[1] for server in (one, other) for received in server.requests]
+    assert ended is Ended.COMPLETE
+    assert (stats.leases_expired, stats.stale_outcomes) == (0, 0)
+    assert sorted(asked) == sorted(2 * [b"/robots.txt", *(b"/%d" % number for number in range(5))])

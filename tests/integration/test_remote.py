@@ -14,13 +14,13 @@ import pytest
 
 from skitter.clock import Clock, SystemClock
 from skitter.desk.brain import Delivery, Standing
-from skitter.desk.bundles import Bundle
 from skitter.desk.wire import SETTLE, SettleAsk, Taken
 from skitter.errors import UsageError
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Settled, Settlement
+from skitter.frontier.bundles import links_of
 from skitter.log import Log
-from skitter.model import Fetched, Host, HostLease, Outcome
+from skitter.model import Bundle, Fetched, Host, HostLease, Outcome
 from skitter.service.access import Access, Role
 from skitter.settings import FrontierSettings
 from skitter.wiring import Office, open_office, serving_office
@@ -149,7 +149,7 @@ def test_a_batch_that_is_sent_again_is_answered_as_the_first_time(tmp_path: Path
         brain, link = await joined(where), linked(where)
         (lease,) = await brain.lease("", 10, 30.0)
         ask = SettleAsk(
-            worker="w", incarnation="1", sequence=7, deliveries=[dated(lease, office.clock.now())], links=[[]]
+            worker="w", incarnation="1", sequence=7, deliveries=[dated(lease, office.clock.now())]
         )
         answers = [await link.post(SETTLE, msgspec.msgpack.encode(ask)) for _ in range(3)]
         settled = [msgspec.msgpack.decode(answer, type=Taken).settled for answer in answers]
@@ -262,14 +262,17 @@ def test_what_waits_to_be_delivered_keeps_its_lease_and_no_more_is_leased(tmp_pa
         # More than one batch, and no time for a second one.
         clock.step = 2.0
         first, second = delivery(lease, lease.tasks[0]), delivery(lease, lease.tasks[1])
-        await brain.settle([first] * 64 + [second])
+        await brain.settle([first] * 128 + [second])
         assert brain.undelivered == 1
         (before,) = await office.frontier.leases(limit=10)
         clock.step = 0.0
+        await office.frontier.admit([seed("http://other.test/")])
+        brain._waiting.extend([(clock.now(), 0, second)] * 256)
         assert await brain.lease("", 10, 30.0) == []
         standings = [brain.standing]
-        brain._waiting.extend([(clock.now(), second)] * 512)
+        brain._bytes += 64_000_000
         standings.append(brain.standing)
+        brain._bytes -= 64_000_000
         await brain.beat()
         assert [*standings, brain.standing] == [Standing.OPEN, Standing.PAUSED, Standing.OPEN]
         (kept,) = await office.frontier.leases(limit=10)
@@ -383,14 +386,16 @@ def test_a_link_that_another_worker_told_is_known_and_counted_as_such(tmp_path: 
     run(tmp_path, use)
 
 
-def test_links_that_do_not_match_their_deliveries_are_refused(tmp_path: Path) -> None:
+def test_links_that_are_none_are_refused(tmp_path: Path) -> None:
     async def use(where: str, office: Office) -> None:
         brain, link = await joined(where), linked(where)
         made = dated(await next_lease(brain), office.clock.now())
-        for links in ([], [[Bundle(b"short", URL, Host("http://a.test"), 1)]]):
-            ask = SettleAsk(worker="w", incarnation="1", sequence=1, deliveries=[made], links=links)
-            with pytest.raises(Refused, match="422"):
-                await link.post(SETTLE, msgspec.msgpack.encode(ask))
+        broken = Bundle(b"short", URL, Host("http://a.test"), 1)
+        result = Fetched(status=200, bundles=(broken,))
+        made = msgspec.structs.replace(made, outcome=msgspec.structs.replace(made.outcome, result=result))
+        ask = SettleAsk(worker="w", incarnation="1", sequence=1, deliveries=[made])
+        with pytest.raises(Refused, match="422"):
+            await link.post(SETTLE, msgspec.msgpack.encode(ask))
         assert (await office.frontier.stats()).fetches == 0
 
     run(tmp_path, use)
@@ -409,7 +414,7 @@ class Watching:
     def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement], now: float) -> None:
         for outcome, settlement in zip(outcomes, settlements, strict=True):
             assert isinstance(outcome.result, Fetched)
-            self.links.append(tuple(link.url for link in outcome.result.links))
+            self.links.append(tuple(link.url for link in links_of(outcome.result)))
             self.counts.append((settlement.added, settlement.known))
 
     def syncing(self) -> None: ...

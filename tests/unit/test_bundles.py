@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from skitter.desk.brain import Delivery
-from skitter.desk.bundles import Bundle, bundled, untied
+from skitter.frontier.bundles import bundled, check, untied
 from skitter.frontier.rocks import growth
 from skitter.frontier.rocks.rows import UrlRow
-from skitter.model import Discovered, Fetched, Host, Outcome, TaskKind, Token, UrlKey, UrlState, Via
+from skitter.model import Bundle, Discovered, Fetched, Host, Outcome, TaskKind, Token, UrlKey, UrlState, Via
 from skitter.schedule.traps import MARK
 from skitter.urls.skeleton import section
 from skitter.worker.offered import Offered, Told, _marks_inside
@@ -38,8 +38,10 @@ def links(draw: st.DrawFn) -> Discovered:
     )
 
 
-def crossed(bundles: list[Bundle]) -> list[Bundle]:
-    return msgspec.msgpack.decode(msgspec.msgpack.encode(bundles), type=list[Bundle])
+def crossed(bundles: tuple[Bundle, ...]) -> tuple[Bundle, ...]:
+    bundles = msgspec.msgpack.decode(msgspec.msgpack.encode(bundles), type=tuple[Bundle, ...])
+    check(bundles)
+    return bundles
 
 
 def link(name: str, host: str = "own-host", via: Via = Via.LINK) -> Discovered:
@@ -67,7 +69,7 @@ def test_thirty_links_of_one_page_are_one_bundle() -> None:
 )
 def test_a_bundle_whose_strings_do_not_match_is_refused(keys: bytes, urls: str) -> None:
     with pytest.raises(ValueError, match="keys"):
-        untied([Bundle(keys, urls, Host("http://a.test"), 1)])
+        check([Bundle(keys, urls, Host("http://a.test"), 1)])
 
 
 def test_what_was_told_is_forgotten_in_halves() -> None:

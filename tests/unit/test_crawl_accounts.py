@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+
 import pytest
-from bench._account import Due, account
+from bench._account import Cause, Death, Due, account
 from bench._records import Fetch, Known, Record, ident_of
+from bench._starved import Hunger, Span, Spans
 
 from skitter.testing.request_log import Request
 
@@ -44,12 +50,15 @@ class Crawl:
         self.records = [record(PAGE, 0), record(OTHER, 10)]
         self.states = {PAGE: "completed", OTHER: "completed"}
         self.kills: list[float] = []
+        self.others: list[Death] = []
+        self.starved: list[Span] | None = None
         self.pauses: list[tuple[float, float]] = []
 
     def faults(self) -> set[str]:
         due = Due(pages={PAGE: 1, OTHER: 1}, robots={}, least={}, withheld=set())
         known = Known(self.fetches, self.states, [])
-        self.result = account(self.requests, known, self.records, due, self.kills, self.pauses)
+        deaths = [*map(Death, self.kills), *self.others]
+        self.result = account(self.requests, known, self.records, due, deaths, self.pauses, self.starved)
         return set(self.result.faults)
 
 
@@ -133,3 +142,60 @@ def test_a_crawl_that_was_stopped_is_not_blamed_for_what_it_could_not_settle(cra
     crawl.pauses = [(1.5, 4.5)]
     assert crawl.faults() == set()
     assert crawl.result.lost_unsettled == 1
+
+
+def test_what_a_torn_log_took_is_told_from_what_the_kill_before_it_took(crawl: Crawl) -> None:
+    crawl.requests = [request(PAGE, 1), request(OTHER, 1.02), request(PAGE, 9), request(OTHER, 9.5)]
+    crawl.fetches = [fetch(PAGE, 9.001, 0), fetch(OTHER, 9.501, 10)]
+    crawl.kills = [1.2]
+    crawl.others = [Death(1.015, Cause.TEAR)]
+    assert crawl.faults() == set()
+    tolls = {cause: toll.unsettled for cause, toll in crawl.result.tolls.items() if toll.unsettled}
+    assert tolls == {Cause.TEAR: 1, Cause.KILL: 1}
+
+
+def test_what_is_asked_again_before_anything_happened_is_not_excused_by_the_next_kill(crawl: Crawl) -> None:
+    crawl.requests = [request(PAGE, 1), request(OTHER, 2), request(PAGE, 2.1)]
+    crawl.fetches[0] = fetch(PAGE, 2.101, 0)
+    crawl.kills = [3.0]
+    assert crawl.faults() == set()  # by who does not know every death
+    crawl.starved = []
+    assert crawl.faults() == {"repeated without a kill"}
+    crawl.kills = [1.5, 3.0]
+    assert crawl.faults() == set()
+
+
+def test_a_crawl_that_had_no_core_is_not_blamed_for_what_it_could_not_settle(crawl: Crawl) -> None:
+    crawl.requests = [request(PAGE, 1), request(OTHER, 2), request(PAGE, 9)]
+    crawl.fetches[0] = fetch(PAGE, 9.001, 0)
+    crawl.kills = [5.0]
+    crawl.starved = [(1.5, 2.0), (2.5, 3.0)]
+    assert crawl.faults() == set()
+    assert crawl.result.oldest_lost == pytest.approx(2.99)
+    crawl.starved = [(0.5, 1.0), (5.0, 8.0)]
+    assert crawl.faults() == {"repeated without a kill"}
+
+
+def test_the_seconds_of_spans_between_two_moments_are_counted_to_the_moment() -> None:
+    spans = Spans([(4.0, 5.0), (1.0, 2.0)])
+    assert [spans.between(0, at) for at in (0.5, 1.5, 3, 4.5, 9)] == [0, 0.5, 1, 1.5, 2]
+    assert spans.between(1.5, 4.25) == 0.75
+
+
+def test_a_process_that_shares_a_core_is_seen_to_wait_for_it() -> None:
+    if not os.path.exists("/proc/self/schedstat"):
+        pytest.skip("the kernel does not count it")
+    core = min(os.sched_getaffinity(0))
+    children = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        for child in children:
+            os.sched_setaffinity(child.pid, {core})
+        hunger, until = Hunger(), time.monotonic() + 30
+        while not hunger.spans and time.monotonic() < until:
+            hunger.look(children[0].pid)
+        assert hunger.spans
+        assert all(begin < end <= time.time() for begin, end in hunger.spans)
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()

@@ -57,7 +57,6 @@ MAY_READ_CLOCKS = {
     "clock.py": {"time.time", "time.clock_gettime"},
     "fetch/lanes.py": {"loop.time"},
     "fetch/ticks.py": {"loop.time"},
-    "fetch/transfer.py": {"_loop.time"},
 }
 
 

@@ -51,7 +51,7 @@ def test_what_is_near_lies_under_what_is_asked_for(fingerprint: int, bits: set[i
 @given(st.lists(fingerprints, min_size=1, max_size=30), st.sets(st.integers(0, 63), max_size=NEAR))
 def test_the_filter_never_hides_what_is_near(known: list[int], bits: set[int]) -> None:
     sieve = NearFilter(1_000)
-    sieve.add(np.array(known, np.uint64))
+    sieve.add(known)
     others = [flipped(one, tuple(bits)) for one in known]
     for one, other, probes in zip(known, others, sieve.suspects(others), strict=True):
         rows = {b"0" + half_of(other, p) for p in probes if p < PROBES}
@@ -62,7 +62,7 @@ def test_the_filter_never_hides_what_is_near(known: list[int], bits: set[int]) -
 def test_no_three_bits_can_hide_a_fingerprint_from_the_filter() -> None:
     known = 0x0123_4567_89AB_CDEF
     sieve = NearFilter(1_000)
-    sieve.add(np.array([known], np.uint64))
+    sieve.add([known])
     bits = [some for count in range(NEAR + 1) for some in itertools.combinations(range(64), count)]
     near = [flipped(known, some) for some in bits]
     for some, other, probes in zip(bits, near, sieve.suspects(near), strict=True):
@@ -73,7 +73,7 @@ def test_no_three_bits_can_hide_a_fingerprint_from_the_filter() -> None:
 
 def test_a_lower_half_with_one_bit_flipped_is_a_suspect_at_an_odd_distance_only() -> None:
     sieve = NearFilter(100_000)
-    sieve.add(np.array([0], np.uint64))
+    sieve.add([0])
     above = [1 << 40, 0b11 << 40, 0b111 << 40, 0b1111 << 40]
     alone, below = sieve.suspects(above[1:]), sieve.suspects([one | 1 for one in above[1:]])
     assert alone == [[PROBES]] * 3
@@ -85,7 +85,7 @@ def test_a_lower_half_with_one_bit_flipped_is_a_suspect_at_an_odd_distance_only(
 def test_a_filter_that_an_earlier_version_saved_is_not_believed(tmp_path: Path) -> None:
     stamp = bytes(range(16))
     sieve = NearFilter(800)
-    sieve.add(np.array([7], np.uint64))
+    sieve.add([7])
     file = tmp_path / "near.filter"
     sieve.save(file, stamp)
     assert NearFilter(800).restore(file, stamp)
@@ -98,7 +98,7 @@ def test_a_filter_that_an_earlier_version_saved_is_not_believed(tmp_path: Path) 
 def test_the_filter_spares_nearly_all_reads_at_thirteen_bits_a_half() -> None:
     rng = np.random.default_rng(1)
     sieve = NearFilter(2 * 100_000 * 13 // 8)
-    sieve.add(rng.integers(0, 1 << 64, 100_000, np.uint64))
+    sieve.add(rng.integers(0, 1 << 64, 100_000, np.uint64).tolist())
     asked = rng.integers(0, 1 << 64, 2_000, np.uint64).tolist()
     reads = sum(map(len, sieve.suspects(asked))) / len(asked)
     assert reads < 0.4

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Coroutine
 from typing import Any
 
 import pytest
+import uvloop
 
 from skitter.desk.precedence import Precedence
 
@@ -34,6 +36,60 @@ def in_order(*kinds: str) -> list[str]:
 
 def test_what_is_short_goes_before_what_waited_longer() -> None:
     assert in_order("l1", "l2", "s1", "l3", "s2") == ["s1", "s2", "l1", "l2", "l3"]
+
+
+def test_a_short_one_that_comes_as_a_turn_ends_goes_before_the_long_ones_that_wait() -> None:
+    async def main() -> list[str]:
+        turns, had = Precedence(), []
+
+        async def come(kind: str) -> None:
+            async with turns.short if kind.startswith("s") else turns.long:
+                had.append(kind)
+
+        async with turns.long:
+            coming = [asyncio.create_task(come(kind)) for kind in ("l1", "l2")]
+            await asyncio.sleep(0)
+        # as when its call was waiting in a socket
+        await asyncio.gather(*coming, asyncio.create_task(come("s1")))
+        return had
+
+    assert asyncio.run(main()) == ["s1", "l1", "l2"]
+
+
+def test_a_call_that_comes_in_during_a_long_turn_has_the_next_one() -> None:
+    """However many want a long one, and though none of them ever lets go in between: as batches are settled."""
+
+    async def main() -> int:
+        turns, had = Precedence(), [0]
+        here, there = socket.socketpair()
+        here.setblocking(False)
+        answered = asyncio.get_running_loop().create_future()
+
+        class Server(asyncio.Protocol):
+            def data_received(self, data: bytes) -> None:
+                asking.append(asyncio.create_task(lease()))
+
+        async def lease() -> None:
+            async with turns.short:
+                answered.set_result(had[0])
+
+        async def settle() -> None:
+            while not answered.done():
+                async with turns.long:
+                    had[0] += 1
+                    if had[0] == 20:
+                        there.send(b"a lease")
+
+        asking = [asyncio.create_task(settle()) for _ in range(4)]
+        transport, _ = await asyncio.get_running_loop().connect_accepted_socket(Server, here)
+        last = await answered
+        await asyncio.gather(*asking)
+        transport.close()
+        there.close()
+        return int(last)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(main()) == 20
 
 
 def test_what_is_long_waits_for_eight_others_at_most() -> None:

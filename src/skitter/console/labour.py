@@ -16,7 +16,8 @@ import sys
 import tempfile
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Collection, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -40,6 +41,7 @@ _ALL_OF_A_CORE = 0.85
 # A host is asked by one worker at a time: with fewer of them processes would only wait for each other.
 _HOSTS_EACH = 4
 _DEATHS_EACH = 5
+_LEASE = 60.0
 
 
 class Labour(Protocol):
@@ -109,12 +111,19 @@ def _place_for_socket(folder: CrawlFolder) -> Iterator[Path]:
 
 
 def shared_out(settings: Settings) -> Settings:
-    """What one of several workers may take: the limits are of the crawl."""
+    """What one of several workers may take: the limits are of the crawl. A lease only guards against one that
+    hangs: it ends with us, and its death is heard of at once. On a machine that was overloaded fivefold leases of
+    2 s kept running out."""
     fetch, among = settings.fetch, settings.crawl.workers
+    lease = max(settings.frontier.lease_duration, _LEASE)
     shares = {
         name: max(1, getattr(fetch, name) // among) for name in ("concurrency", "connections", "body_memory")
     }
-    return replace(settings, fetch=replace(fetch, **shares))
+    return replace(
+        settings,
+        fetch=replace(fetch, **shares),
+        frontier=replace(settings.frontier, lease_duration=lease),
+    )
 
 
 class Alone:
@@ -212,18 +221,27 @@ class Relieved:
             return ended
 
     async def _until_overworked(self) -> None:
-        busy, patience = 0.0, self._settings.crawl.relief
-        while busy < patience or not await self._can_be_shared():
+        """By the mean of the last seconds: one in which a disk was waited for proves nothing."""
+        patience = self._settings.crawl.relief
+        spans: deque[tuple[float, float]] = deque()
+        while not _is_too_much(spans, patience) or not await self._can_be_shared():
             # of this thread: what RocksDB and Arrow do beside it is not relieved by others
             cpu, began = time.thread_time(), self._crawl.clock.now()
             await asyncio.sleep(_GLANCE)
-            passed = self._crawl.clock.now() - began
-            busy = busy + passed if time.thread_time() - cpu > _ALL_OF_A_CORE * passed else 0.0
+            spans.append((self._crawl.clock.now() - began, time.thread_time() - cpu))
+            while len(spans) > 1 and sum(passed for passed, _ in spans) - spans[0][0] >= patience:
+                spans.popleft()
 
     async def _can_be_shared(self) -> bool:
         stats = await self._crawl.frontier.stats()
         ready = stats.hosts["active"] + stats.hosts["waiting"]
         return not self._is_ending and ready >= _HOSTS_EACH * self._settings.crawl.workers
+
+
+def _is_too_much(spans: Collection[tuple[float, float]], patience: float) -> bool:
+    """Seconds that passed, and those of them that a core was busy."""
+    passed = sum(passed for passed, _ in spans)
+    return not patience or (passed >= patience and sum(busy for _, busy in spans) >= _ALL_OF_A_CORE * passed)
 
 
 class Gang:

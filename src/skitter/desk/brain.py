@@ -51,6 +51,7 @@ class Brain(Protocol):
 
     async def release(self, leases: Sequence[tuple[Host, Token]]) -> None: ...
 
-    async def beat(self) -> None:
-        """Called on every pulse of a worker's loop: the brain's own duties."""
+    async def beat(self, as_of: float | None = None) -> None:
+        """Called on every pulse of a worker's loop: the brain's own duties. A worker that renews its leases first
+        says when it looked at them: what ran out since then is not over yet."""
         ...

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from skitter.archive.packing import Parcel
 from skitter.desk.brain import Delivery
 from skitter.frontier.base import Settled, Settlement
+from skitter.frontier.bundles import count_links
 from skitter.log import Log
 from skitter.model import (
     Failed,
@@ -38,12 +39,18 @@ class Report:
         outcomes: Sequence[Outcome],
         settlements: Sequence[Settlement],
     ) -> None:
+        added = archived = 0
         for delivery, outcome, settlement in zip(deliveries, outcomes, settlements, strict=True):
             if delivery.parcel is not None:
                 self._heard(outcome, delivery.parcel, delivery.reused_connection)
             if settlement.settled is not Settled.STALE:
                 self._count(outcome, settlement)
+                added += settlement.added
+                record = outcome.result.record
+                archived += record.length if record is not None else 0
             self._tell(outcome, settlement)
+        self._telemetry.count(Metric.ADDED, added)
+        self._telemetry.count(Metric.ARCHIVED_BYTES, archived)
 
     def _heard(self, outcome: Outcome, parcel: Parcel, reused: bool) -> None:
         milliseconds = (outcome.ended_at - outcome.sent_at) * 1000
@@ -53,11 +60,8 @@ class Report:
 
     def _count(self, outcome: Outcome, settlement: Settlement) -> None:
         telemetry = self._telemetry
-        telemetry.count(Metric.ADDED, settlement.added)
         if settlement.near is not None:
             telemetry.count(Metric.NEAR_DUPLICATES)
-        if (record := outcome.result.record) is not None:
-            telemetry.count(Metric.ARCHIVED_BYTES, record.length)
         match outcome.result:
             case Fetched() as fetched:
                 self._count_fetched(outcome, fetched)
@@ -76,7 +80,7 @@ class Report:
             telemetry.count(Metric.REQUISITES)
         elif 200 <= fetched.status < 300:
             telemetry.page(outcome.ended_at)
-            telemetry.count(Metric.LINKS, len(fetched.links) + fetched.told_before)
+            telemetry.count(Metric.LINKS, count_links(fetched))
             if fetched.copy is None and fetched.size:
                 telemetry.count(Metric.DUPLICATES)
         if fetched.truncated:

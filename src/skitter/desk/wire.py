@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Meta
 
 from skitter.desk.brain import Delivery, Standing
-from skitter.desk.bundles import Bundle
 from skitter.frontier.base import Settled
 from skitter.model import Host, HostLease, Token
 from skitter.settings import Settings
@@ -46,8 +45,6 @@ class SettleAsk(Ask, frozen=True, kw_only=True):
     them: its answer tells its own time, by which they are sent again."""
 
     deliveries: list[Delivery]
-    links: list[list[Bundle]]
-    """Of each delivery, whose outcome has none."""
     server: str = ""
     saved: int = 0
     """Links that were left out because an earlier page of theirs told of them."""

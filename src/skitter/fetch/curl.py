@@ -8,9 +8,8 @@ SNI and reuses warm connections.
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pycurl
@@ -21,6 +20,7 @@ from skitter.fetch.bodies import Bodies
 from skitter.fetch.coding import ACCEPT_ENCODING
 from skitter.fetch.dialling import Dialling
 from skitter.fetch.guard import AddressGuard
+from skitter.fetch.head import version_in
 from skitter.fetch.lanes import Lane, Lanes
 from skitter.fetch.lull import Lull, Lulls
 from skitter.fetch.resolver import Answer, Resolver, Unresolved
@@ -36,6 +36,7 @@ _ACCEPT = (
     b"text/plain;q=0.9,application/xml;q=0.8,application/pdf;q=0.7,*/*;q=0.1"
 )
 _UNCONDITIONAL = [_ACCEPT, f"Accept-Encoding: {ACCEPT_ENCODING}".encode()]
+_AFTER_SCHEME = len("https://")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SPLIT = re.compile(r"(https?)://(\[[^\]]+\]|[^/:]+)(?::(\d+))?(/.*)", re.DOTALL)
 _FIELD_VALUE = re.compile(r"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?")
@@ -56,15 +57,25 @@ _IN_CLEAR = Tls()
 _TRY_NEXT_ADDRESS = (_K.CONNECT_REFUSED, _K.CONNECT_TIMEOUT)
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """What all requests to one origin have in common. `tail` is their header block after the target."""
+
+    text: str
+    name: str
+    port: int
+    secure: bool
+    tail: bytes
+    lane: Lane
+
+
 class Request(msgspec.Struct, frozen=True):
     """What is asked, whichever address it is asked at. `block` is its header block as it is archived."""
 
     url: str
-    origin: str
+    origin: Origin
     block: bytes
     headers: list[bytes]
     unwanted: Judge
-    secure: bool
     verify: bool
     dns_ms: float
     may_start: Callable[[], bool]
@@ -94,6 +105,7 @@ class Fetcher:
         self._ticks = Ticks(_TICK)
         self.lulls = Lulls(self._ticks)
         self._bodies = Bodies(settings.body_memory)
+        self._origins: dict[str, Origin] = {}
         self._free: list[Transfer] = []
         self.in_flight = 0
 
@@ -118,29 +130,35 @@ class Fetcher:
         leaves it to the settings. `may_start` is asked when all is ready to be dialled, and again when the
         connection is there and nothing was sent: finding an address takes its time, so does a handshake, and so
         does a process that was stopped; `TooLate` is raised when it says no."""
-        match = _SPLIT.match(url)
-        if match is None:
+        origin = self._origin(url)
+        if origin is None:
             return Failed(kind=FailureKind.BAD_REDIRECT, detail="not a URL that can be dialled")
-        begun = self._clock.now()
-        port = int(match[3] or _DEFAULT_PORTS[match[1]])
-        answer = self._resolver.known(match[2], port) or await self._resolved(match[2], port)
-        if not isinstance(answer, Answer):
+        dns_ms = 0.0
+        answer = self._resolver.known(origin.name, origin.port)
+        if answer is None:
+            answer, dns_ms = await self._resolved(origin)
+        if isinstance(answer, Unresolved):
             return Failed(kind=answer.kind, detail=answer.detail)
-        addresses, refusal = self._allowed(answer)
+        addresses = self._allowed(answer)
         if not addresses:
-            return Failed(kind=FailureKind.ADDRESS_REFUSED, detail=refusal)
+            return Failed(kind=FailureKind.ADDRESS_REFUSED, detail=self._refusals(answer))
         verify = self._settings.verify_tls if verify_tls is None else verify_tls
-        dns_ms = max(0.0, self._clock.now() - begun) * 1000
-        request = self._request(match, _conditions(etag, last_modified), unwanted, verify, dns_ms, may_start)
+        headers = _conditions(etag, last_modified)
+        block = _request_block(url, origin, headers)
+        # not by keyword: 0.14 us instead of 0.3
+        request = Request(url, origin, block, headers, unwanted, verify, dns_ms, may_start)
         if not may_start():
             raise TooLate
         if len(addresses) == 1:
             return await self._transfer(request, addresses[0], answer.port, self._settings.connect_timeout)
         return await self._ask_in_turn(request, addresses, answer.port)
 
-    async def _resolved(self, name: str, port: int) -> Answer | Unresolved:
+    async def _resolved(self, origin: Origin) -> tuple[Answer | Unresolved, float]:
+        """And the milliseconds that it took."""
+        begun = self._clock.now()
         with Lull(self.lulls, lambda: 0):
-            return await self._resolver.resolve(name, port)
+            answer = await self._resolver.resolve(origin.name, origin.port)
+        return answer, max(0.0, self._clock.now() - begun) * 1000
 
     def let_go(self, exchange: Exchange) -> None:
         """To be called when an exchange's body is needed no more: others wait for its memory."""
@@ -148,10 +166,31 @@ class Fetcher:
 
     def prepare(self, url: str) -> None:
         """A request to this URL's host is coming: find its address meanwhile."""
-        if (match := _SPLIT.match(url)) is not None:
-            self._resolver.prepare(match[2], int(match[3] or _DEFAULT_PORTS[match[1]]))
+        if (origin := self._origin(url)) is not None:
+            self._resolver.prepare(origin.name, origin.port)
 
-    async def _ask_in_turn(self, request: Request, addresses: list[str], port: int) -> Exchange | Failed:
+    def _origin(self, url: str) -> Origin | None:
+        """None for what is no URL of ours."""
+        known = self._origins.get(url[: url.find("/", _AFTER_SCHEME)])
+        if known is not None and url.startswith("/", len(known.text)):
+            return known
+        match = _SPLIT.match(url)
+        return None if match is None else self._new_origin(match)
+
+    def _new_origin(self, match: re.Match[str]) -> Origin:
+        scheme, name, port, _ = match.groups()
+        text = match.string[: match.start(4)]
+        host = f"{name}:{port}" if port else name
+        lines = f" HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {self.user_agent}".encode("latin-1", "replace")
+        tail = b"\r\n".join([lines, *_UNCONDITIONAL, b"\r\n"])
+        number = int(port or _DEFAULT_PORTS[scheme])
+        origin = Origin(text, name, number, scheme == "https", tail, self._lanes.of(text))
+        self._origins[text] = origin
+        if len(self._origins) > self._settings.connections:
+            del self._origins[next(iter(self._origins))]
+        return origin
+
+    async def _ask_in_turn(self, request: Request, addresses: Sequence[str], port: int) -> Exchange | Failed:
         result: Exchange | Failed = Failed(kind=FailureKind.CONNECT_REFUSED)
         for address, patience in self._dialling.plan(addresses):
             result = await self._transfer(request, address, port, patience)
@@ -160,49 +199,29 @@ class Fetcher:
             self._dialling.unreached(address)
         return result
 
-    def _allowed(self, answer: Answer) -> tuple[list[str], str]:
+    def _allowed(self, answer: Answer) -> Sequence[str]:
         if answer.pinned:
-            return list(answer.addresses), ""
-        reasons = {address: self._guard.refusal(address) for address in answer.addresses}
-        allowed = [address for address, reason in reasons.items() if reason is None]
-        return allowed, "; ".join(reason for reason in reasons.values() if reason)
+            return answer.addresses
+        return [address for address in answer.addresses if self._guard.refusal(address) is None]
 
-    def _request(
-        self,
-        match: re.Match[str],
-        headers: list[bytes],
-        unwanted: Judge,
-        verify: bool,
-        dns_ms: float,
-        may_start: Callable[[], bool],
-    ) -> Request:
-        scheme, name, port, target = match.groups()
-        block = self._request_block(name, port, target, headers)
-        origin = match.string[: match.start(4)]
-        # not by keyword: 0.14 us instead of 0.3
-        secure = scheme == "https"
-        return Request(match.string, origin, block, headers, unwanted, secure, verify, dns_ms, may_start)
-
-    def _request_block(self, name: str, port: str | None, target: str, headers: list[bytes]) -> bytes:
-        """The request as libcurl writes it for HTTP/1.1; a test compares it with what a server received."""
-        host = f"{name}:{port}" if port else name
-        lines = f"GET {target} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {self.user_agent}"
-        return b"\r\n".join([lines.encode("latin-1", "replace"), *headers, b"\r\n"])
+    def _refusals(self, answer: Answer) -> str:
+        return "; ".join(filter(None, map(self._guard.refusal, answer.addresses)))
 
     async def _transfer(
         self, request: Request, address: str, port: int, patience: float
     ) -> Exchange | Failed:
         transfer = self._free.pop() if self._free else self._new_transfer()
-        lane = self._lanes.of(request.origin)
+        origin, lane = request.origin, request.origin.lane
         transfer.begin(request.unwanted, request.may_start, lane)
         transfer.dial(request.url, request.headers, address, port, patience)
-        if request.secure:
-            transfer.secure(verify=request.verify, listen=not self._handshakes.knows(request.origin))
+        if origin.secure:
+            transfer.secure(verify=request.verify, listen=not self._handshakes.knows(origin.text))
+        ended = lane.begin(transfer.curl)
+        watch = Watch(transfer, ended, self._settings, self.lulls)
         self.in_flight += 1
         try:
             # When we are cancelled here the handle is still libcurl's: it is dropped, not reused.
-            with Lull(self.lulls, lambda: None if transfer.is_paused else transfer.received):
-                error = await self._perform(transfer, lane)
+            error = await ended
             if transfer.is_too_late:
                 raise TooLate
         except BaseException:
@@ -210,6 +229,8 @@ class Fetcher:
             raise
         finally:
             self.in_flight -= 1
+            watch.end()
+            lane.leave(transfer.curl)
         result = self._conclude(transfer, error, request, address, self._clock.now())
         if isinstance(result, Failed):
             self._bodies.dropped(transfer)
@@ -222,20 +243,6 @@ class Fetcher:
     def _new_transfer(self) -> Transfer:
         return Transfer(self._settings, self.user_agent, self._bodies, self._clock)
 
-    async def _perform(self, transfer: Transfer, lane: Lane) -> pycurl.error | None:
-        ended = lane.begin(transfer.curl)
-        watch = Watch(transfer, ended, self._settings, self._ticks)
-        try:
-            return await ended
-        except asyncio.CancelledError:
-            if transfer.stopped is not None:
-                words = transfer.curl.errstr() or f"gave up: {transfer.stopped}"
-                return pycurl.error(pycurl.E_OPERATION_TIMEDOUT, words)
-            raise
-        finally:
-            watch.end()
-            lane.leave(transfer.curl)
-
     def _conclude(
         self,
         transfer: Transfer,
@@ -244,51 +251,56 @@ class Fetcher:
         address: str,
         ended_at: float,
     ) -> Exchange | Failed:
+        whole = transfer.read_head()
+        if error is None and whole:
+            return self._exchange(transfer, request, address, ended_at)
         status: int = transfer.curl.getinfo(pycurl.RESPONSE_CODE)
         if transfer.stopped is FailureKind.TYPE_UNWANTED:
             return Failed(kind=transfer.stopped, detail=transfer.refusal[:200], status=status)
-        if error is not None and not transfer.truncated:
-            return Failed(
-                kind=self._kind_of(transfer, error), detail=str(error.args[-1])[:300], status=status
-            )
-        if not transfer.head_done:
+        if transfer.truncated:
+            return self._exchange(transfer, request, address, ended_at)
+        if error is not None:
+            kind, words = self._kind_of(transfer, error), str(error.args[-1])
+        elif transfer.stopped is not None:
+            kind, words = transfer.stopped, f"gave up: {transfer.stopped}"
+        else:
             # libcurl takes a head that breaks off for a whole one
-            return Failed(kind=FailureKind.CONNECTION_LOST, detail="the headers break off", status=status)
-        return self._exchange(transfer, status, request, address, ended_at)
+            kind, words = FailureKind.CONNECTION_LOST, "the headers break off"
+        return Failed(kind=kind, detail=words[:300], status=status)
 
-    def _exchange(
-        self, transfer: Transfer, status: int, request: Request, address: str, ended_at: float
-    ) -> Exchange:
-        curl = transfer.curl
-        reused = curl.getinfo(pycurl.NUM_CONNECTS) == 0
-        connect_ms, tls_ms = (0.0, 0.0) if reused else connecting(curl, request.secure)
-        tls = self._agreed(transfer, request) if request.secure else _IN_CLEAR
-        # Beyond 15 keywords a call takes 1.7 us instead of 0.3; so the first fields go by their place.
+    def _exchange(self, transfer: Transfer, request: Request, address: str, ended_at: float) -> Exchange:
+        getinfo, secure = transfer.curl.getinfo, request.origin.secure
+        reused = getinfo(pycurl.NUM_CONNECTS) == 0
+        connect_ms, tls_ms = (0.0, 0.0) if reused else connecting(transfer.curl, secure)
+        tls = self._agreed(transfer, request) if secure else _IN_CLEAR
+        first, total = getinfo(pycurl.STARTTRANSFER_TIME_T), getinfo(pycurl.TOTAL_TIME_T)
+        # Beyond 15 keywords a call takes 1.7 us instead of 0.3; so all go by their place.
         return Exchange(
             request.url,
             request.block,
-            b"".join(transfer.lines),
-            status,
-            transfer.headers(),
+            transfer.head,
+            getinfo(pycurl.RESPONSE_CODE),
+            transfer.headers,
             b"".join(transfer.chunks),
             transfer.truncated,
             address,
-            http_version=transfer.http_version(),
-            tls_version=tls.version,
-            tls_cipher=tls.cipher,
-            sent_at=sent_at(transfer, ended_at),
-            ended_at=ended_at,
-            dns_ms=request.dns_ms,
-            connect_ms=connect_ms,
-            tls_ms=tls_ms,
-            first_byte_ms=curl.getinfo(pycurl.STARTTRANSFER_TIME_T) / 1000,
-            total_ms=curl.getinfo(pycurl.TOTAL_TIME_T) / 1000,
-            reused_connection=reused,
+            version_in(transfer.head),
+            tls.version,
+            tls.cipher,
+            sent_at(transfer.sent_by, ended_at, first, total),
+            ended_at,
+            request.dns_ms,
+            connect_ms,
+            tls_ms,
+            first / 1000,
+            total / 1000,
+            reused,
         )
 
     def _agreed(self, transfer: Transfer, request: Request) -> Tls:
-        connection = self._lanes.number_of(request.origin, transfer.curl.getinfo(pycurl.CONN_ID))
-        return self._handshakes.agreed(request.origin, connection, transfer.tls)
+        origin = request.origin
+        connection = self._lanes.number_of(origin.lane, transfer.curl.getinfo(pycurl.CONN_ID))
+        return self._handshakes.agreed(origin.text, connection, transfer.tls)
 
     def _kind_of(self, transfer: Transfer, error: pycurl.error) -> FailureKind:
         if transfer.stopped is not None:
@@ -308,6 +320,14 @@ class Fetcher:
 def user_agent(identity: IdentitySettings) -> str:
     contact = f" (+{identity.contact})" if identity.contact else ""
     return f"{identity.product}/{__version__}{contact}"
+
+
+def _request_block(url: str, origin: Origin, headers: list[bytes]) -> bytes:
+    """The request as libcurl writes it for HTTP/1.1; a test compares it with what a server received."""
+    line = b"GET " + url[len(origin.text) :].encode("latin-1", "replace")
+    if headers is _UNCONDITIONAL:
+        return line + origin.tail
+    return b"\r\n".join([line + origin.tail[:-4], *headers[len(_UNCONDITIONAL) :], b"\r\n"])
 
 
 def _conditions(etag: str, last_modified: str) -> list[bytes]:

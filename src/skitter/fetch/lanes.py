@@ -64,6 +64,11 @@ class Lane:
             self.multi.remove_handle(curl)
             self.sending.pop(curl, None)
 
+    def opened(self, descriptor: int) -> int:
+        """For libcurl a new connection."""
+        self._lanes.opened(descriptor)
+        return int(pycurl.SOCKOPT_OK)
+
     def drive(self, descriptor: int, events: int) -> None:
         try:
             _, running = self.multi.socket_action(descriptor, events)
@@ -126,6 +131,8 @@ class Lanes:
         self._given = 0
         self._epoll = select.epoll()
         self._watched: dict[int, Lane] = {}
+        self._registered: dict[int, int] = {}
+        self._connections: set[int] = set()
         self._soon: dict[Lane, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._wake_at = _NEVER
@@ -145,9 +152,9 @@ class Lanes:
                 del self._of[next(iter(self._of))]
         return lane
 
-    def number_of(self, origin: str, connection: int) -> int:
+    def number_of(self, lane: Lane, connection: int) -> int:
         """libcurl counts the connections of each pool from 0: a number among all that were open at once."""
-        return connection * len(self._lanes) + self.of(origin).number
+        return connection * len(self._lanes) + lane.number
 
     def close(self) -> None:
         for lane in self._lanes:
@@ -167,16 +174,34 @@ class Lanes:
     # -- sockets
 
     def watch(self, lane: Lane, descriptor: int, events: int) -> None:
-        """What libcurl says of a socket; no events when it waits for nothing there, or closes it now."""
-        if not events:
-            if self._watched.pop(descriptor, None) is not None:
-                with contextlib.suppress(OSError):
-                    self._epoll.unregister(descriptor)
-        elif descriptor in self._watched:
-            self._epoll.modify(descriptor, events)
-        else:
+        """What libcurl says of a socket; no events when it waits for nothing there, or closes it now.
+
+        Between two requests a kept connection stays registered, because the next one waits for the same: that
+        spares two calls of the kernel a request. Only a connection: of other descriptors (libcurl has one to be
+        woken by) nobody is told when the number is another's."""
+        if events:
             self._watched[descriptor] = lane
+            self._register(descriptor, events)
+        elif self._watched.pop(descriptor, None) is not None and descriptor not in self._connections:
+            self._unregister(descriptor)
+
+    def opened(self, descriptor: int) -> None:
+        """A new connection, perhaps by the number of one that was closed since, which the kernel then forgot."""
+        self._registered.pop(descriptor, None)
+        self._connections.add(descriptor)
+
+    def _register(self, descriptor: int, events: int) -> None:
+        registered = self._registered.get(descriptor)
+        if registered is None:
             self._epoll.register(descriptor, events)
+        elif registered != events:
+            self._epoll.modify(descriptor, events)
+        self._registered[descriptor] = events
+
+    def _unregister(self, descriptor: int) -> None:
+        if self._registered.pop(descriptor, None) is not None:
+            with contextlib.suppress(OSError):
+                self._epoll.unregister(descriptor)
 
     def _on_ready(self) -> None:
         for descriptor, events in self._epoll.poll(0, _AT_ONCE):
@@ -184,6 +209,10 @@ class Lanes:
             lane = self._watched.get(descriptor)
             if lane is not None:
                 lane.drive(descriptor, _ACTIONS[events & _KNOWN])
+            else:
+                # A kept connection is closed from afar, or hears what nobody asked for: libcurl finds out when
+                # it is wanted again.
+                self._unregister(descriptor)
 
     # -- times
 

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from skitter.fetch.ticks import Ticks
 
-_LOOK = 1.0
+LOOK = 1.0
 # Bytes a second. At 256 requests that move no faster than this, a crawler would fetch nine real pages a second.
 _MOVING = 1000
 
@@ -25,8 +25,8 @@ class Lulls:
 
 
 class Lull:
-    """Looks at one request every second. Most have ended before the first look, and cost 1.2 us. `received` may
-    say None: nothing comes because we do not read."""
+    """Looks at one request every second, first `look_in` seconds from its beginning. `received` may say None:
+    nothing comes because we do not read."""
 
     def __init__(self, lulls: Lulls, received: Callable[[], int | None]) -> None:
         self._lulls = lulls
@@ -34,23 +34,29 @@ class Lull:
         self._seen = 0
         self._quiet = False
 
+    def begin(self, look_in: float = LOOK) -> None:
+        self._timer = self._lulls.ticks.call_later(look_in, self._look)
+
+    def end(self) -> None:
+        self._timer.cancel()
+        self._is(quiet=False)
+
     def __enter__(self) -> None:
-        self._timer = self._lulls.ticks.call_later(_LOOK, self._look)
+        self.begin()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._timer.cancel()
-        self._is(quiet=False)
+        self.end()
 
     def _look(self) -> None:
         received = self._received()
         if received is None:
             self._is(quiet=False)
         else:
-            self._is(quiet=received - self._seen < _MOVING * _LOOK)
+            self._is(quiet=received - self._seen < _MOVING * LOOK)
             self._seen = received
-        self._timer = self._lulls.ticks.call_later(_LOOK, self._look)
+        self._timer = self._lulls.ticks.call_later(LOOK, self._look)
 
     def _is(self, *, quiet: bool) -> None:
         if quiet != self._quiet:

@@ -11,6 +11,7 @@ import asyncio
 import re
 import socket
 from collections import OrderedDict
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 import aiodns
@@ -92,6 +93,7 @@ def _bad_override(text: str, why: str) -> UsageError:
     )
 
 
+@lru_cache(maxsize=1024)
 def _literal(host: str) -> str | None:
     """The address that a host part spells out, IPv6 in brackets; None for a name."""
     if not host or host[-1] not in "]0123456789":  # spares a name 8 us of being refused by `ipaddress`

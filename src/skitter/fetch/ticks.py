@@ -51,6 +51,9 @@ class Ticks:
             ticks.append(tick)
         return tick
 
+    def time(self) -> float:
+        return (self._loop or self._bound()).time()
+
     def close(self) -> None:
         self._due.clear()
         self._numbers.clear()

@@ -24,6 +24,7 @@ _REMEMBERED = 65_536
 class Blocklists:
     def __init__(self, paths: Sequence[str], tell: Tell | None = None) -> None:
         self._paths = tuple(paths)
+        self.are_any = bool(paths)
         self._tell = tell or (lambda text: None)
         self._lists: dict[str, Blocklist] = {}
         self._seen: dict[str, _Signature] = {}

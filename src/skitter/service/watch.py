@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from skitter.frontier.base import Settled, Settlement
+from skitter.frontier.bundles import count_links
 from skitter.model import (
     Failed,
     Fetched,
@@ -61,10 +62,12 @@ class Watch:
         self.roster.heard(worker, now)
 
     def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement], now: float) -> None:
-        archived = 0
+        archived = added = 0
         for outcome, settlement in zip(outcomes, settlements, strict=True):
             if settlement.settled is not Settled.STALE:
                 archived += self._count(outcome, settlement, now)
+                added += settlement.added
+        self.counted.count(Metric.ADDED, added)
         if archived:
             self.counted.count(Metric.ARCHIVED_BYTES, archived)
             size, since = self._unsynced
@@ -102,8 +105,6 @@ class Watch:
                 if settlement.state is UrlState.FAILED:
                     counted.count_labelled(Metric.RETRIES, kind)
                 self.troubles.failed(outcome.host, kind, detail, now)
-        if settlement.added:
-            counted.count(Metric.ADDED, settlement.added)
         if settlement.near is not None:
             counted.count(Metric.NEAR_DUPLICATES)
         status = 304 if isinstance(result, NotModified) else result.status
@@ -121,7 +122,7 @@ class Watch:
             counted.count(Metric.REQUISITES)
             return
         counted.count(Metric.PAGES)
-        counted.count(Metric.LINKS, len(result.links) + result.told_before)
+        counted.count(Metric.LINKS, count_links(result))
         if result.copy is None and result.size:
             counted.count(Metric.DUPLICATES)
 

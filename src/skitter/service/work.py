@@ -6,14 +6,11 @@ part of the documented API. Never settles a batch twice: what was answered is an
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
 from typing import Any
-
-from msgspec.structs import replace
 
 from skitter import __version__
 from skitter.desk.brain import Delivery, Standing
-from skitter.desk.bundles import untied
 from skitter.desk.crew import Crew
 from skitter.desk.wire import (
     JOIN,
@@ -32,8 +29,9 @@ from skitter.desk.wire import (
     SettleAsk,
     Taken,
 )
+from skitter.frontier import bundles
 from skitter.frontier.base import Settled
-from skitter.model import Discovered, Fetched, HostLease
+from skitter.model import Fetched, HostLease
 from skitter.service.access import Role
 from skitter.service.brain import Brain
 from skitter.service.problem import Problem, Trouble
@@ -70,16 +68,15 @@ async def lease(brain: Brain, call: Call[LeaseAsk, None]) -> Given:
 async def settle(brain: Brain, call: Call[SettleAsk, None]) -> Taken:
     ask, crew = call.body, _crew(brain)
     crew.heard(ask, saved=ask.saved)
-    if len(ask.links) != len(ask.deliveries):
-        raise Problem(Trouble.INVALID, f"{len(ask.links)} links of {len(ask.deliveries)} deliveries")
+    _check(ask.deliveries)
     if ask.server and ask.server != crew.server:
         return Taken(**_signed(brain, crew), settled=[])
 
     async def settled() -> list[Settled]:
         verdicts: list[Settled] = []
         for start in range(0, len(ask.deliveries), _AT_ONCE):
-            verdicts += await _settled_some(crew, ask, slice(start, start + _AT_ONCE))
-            await asyncio.sleep(0)  # what has come in meanwhile is read now
+            settlements = await crew.desk.settled(ask.deliveries[start : start + _AT_ONCE])
+            verdicts += [settlement.settled for settlement in settlements]
         return verdicts
 
     return Taken(**_signed(brain, crew), settled=await crew.once(SETTLE, ask, settled))
@@ -97,20 +94,13 @@ async def release(brain: Brain, call: Call[LeasesAsk, None]) -> Released:
     return Released(**_signed(brain, crew))
 
 
-async def _settled_some(crew: Crew, ask: SettleAsk, some: slice) -> list[Settled]:
+def _check(deliveries: Sequence[Delivery]) -> None:
     try:
-        links = [tuple(untied(bundles)) for bundles in ask.links[some]]
+        for delivery in deliveries:
+            if isinstance(delivery.outcome.result, Fetched):
+                bundles.check(delivery.outcome.result.bundles)
     except ValueError as error:
         raise Problem(Trouble.INVALID, f"links: {error}") from error
-    deliveries = [_with(*pair) for pair in zip(ask.deliveries[some], links, strict=True)]
-    return [settlement.settled for settlement in await crew.desk.settled(deliveries)]
-
-
-def _with(delivery: Delivery, links: tuple[Discovered, ...]) -> Delivery:
-    outcome = delivery.outcome
-    if not links or not isinstance(outcome.result, Fetched):
-        return delivery
-    return replace(delivery, outcome=replace(outcome, result=replace(outcome.result, links=links)))
 
 
 def _crew(brain: Brain) -> Crew:

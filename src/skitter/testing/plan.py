@@ -106,7 +106,7 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return f"{self.origin(host)}{path}"
 
     def origin(self, host: int) -> str:
-        return f"{'https' if self.is_secure(host) else 'http'}://{self.name(host)}"
+        return self._origins(host)
 
     def is_secure(self, host: int) -> bool:
         return self.tls > 0 and mix(self.seed, host, 3) < self.tls * 2**32
@@ -193,6 +193,13 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if page.kind not in FOLLOWED:
             return []
         return [link for link in self.site(host).links(page) if not link.nofollow]
+
+    @cached_property
+    def _origins(self) -> Callable[[int], str]:
+        def origin(host: int) -> str:
+            return f"{'https' if self.is_secure(host) else 'http'}://{self.name(host)}"
+
+        return lru_cache(CACHED_SITES)(origin)
 
     @cached_property
     def _sites(self) -> Callable[[int], Site]:

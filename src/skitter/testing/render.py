@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from html import escape
 from http import HTTPStatus
 from random import Random
@@ -203,14 +203,16 @@ class Document:
 
     def _anchors(self) -> list[str]:
         """A third of the cost of a page: some 25 links at 1.6 us, so chance is drawn without a call."""
-        chance, anchors = self.chance, []
+        chance, anchors, forms, count = self.chance, [], self.forms, len(WORDS)
         for link in self.site.links(self.page):
             chance = (chance * 1664525 + 1013904223) & 0xFFFFFFFF
-            href = self._href(link, chance >> 8).replace("&", "&amp;")
-            text = WORDS[(chance >> 16) % len(WORDS)]
+            href = self._href(link, chance >> 8)
+            if "&" in href:
+                href = href.replace("&", "&amp;")
+            text = WORDS[(chance >> 16) % count]
             if link.nofollow or link.tag != "a":
                 anchors.append(_special_anchor(link, href, text))
-            elif self.forms and text < "b":
+            elif forms and text < "b":
                 anchors.append(f"<A CLASS=x HREF='{href}'>{text}</A>")
             else:
                 anchors.append(f'<a href="{href}">{text}</a>')
@@ -229,6 +231,8 @@ class Document:
                 case 6:
                     return f"/x/./y/../..{path}"
         origin = self.plan.origin(link.host)
+        if not self.forms:
+            return f"{origin}{path}"
         match form:
             case 7:
                 return f"{origin.upper()}{path}"
@@ -254,6 +258,7 @@ def _special_anchor(link: Link, href: str, text: str) -> str:
     return f'<a rel="noopener nofollow" href="{href}">{text}</a>'
 
 
+@lru_cache(maxsize=16_384)
 def relative(base: str, path: str) -> str:
     """The path as seen from the folder of `base`; begins with `./` where a bare query could be misread."""
     folder = base.partition("?")[0].split("/")[1:-1]
@@ -318,4 +323,4 @@ def _paragraphs(chance: int, size: int) -> str:
 
 
 def _words(chance: int, count: int) -> str:
-    return " ".join(WORDS[(chance >> shift) % len(WORDS)] for shift in range(count))
+    return " ".join([WORDS[(chance >> shift) % len(WORDS)] for shift in range(count)])

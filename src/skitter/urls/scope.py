@@ -61,6 +61,7 @@ def anchors_of(seed_url: str) -> tuple[str, ...]:
 class Scope:
     def __init__(self, settings: CrawlSettings, max_redirects: int) -> None:
         self._settings = settings
+        self.is_any = settings.scope == "any"
         self._max_redirects = max_redirects
         self._include = [re.compile(pattern) for pattern in settings.include]
         self._exclude = [re.compile(pattern) for pattern in settings.exclude]
@@ -89,7 +90,7 @@ class Scope:
     def _pattern_refusal(self, url: str) -> Refused | None:
         if self._skipped and (match := self._skipped.search(url, url.index("/", 8))):
             return Refusal.EXTENSION, f".{match[1].lower()} is in crawl.skip_extensions"
-        if refused := self._excluded(url):
+        if self._exclude and (refused := self._excluded(url)):
             return refused
         if self._include and not any(pattern.search(url) for pattern in self._include):
             return Refusal.EXCLUDED, "matches none of the include patterns"

@@ -1,4 +1,4 @@
-"""One connection to a server, kept open: bytes are posted, bytes come back.
+"""Connections to a server, kept open, one for each exchange under way: bytes are posted, bytes come back.
 
 Below `remote.py`. HTTP/1.1 over TCP, TLS or a unix socket: the request is written by hand, the answer is read by
 httptools; 70 us a call, where h11 took 300. Never retries, and never tells more of a failure than that nobody is
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ UNIX = "unix:"
 _LONGEST_DETAIL = 500
 # More than 4,096 hosts with all their tasks, or anything else that a server of ours says.
 _LARGEST_ANSWER = 256_000_000
+_SEND_ROOM = 4_000_000
 
 
 class Away(Exception):
@@ -48,45 +50,68 @@ class Link:
         if token:
             fields["Authorization"] = f"Bearer {token}"
         self._fields = _written(fields)
-        self._wire: _Wire | None = None
+        self._idle: list[_Wire] = []
 
     async def post(self, path: str, body: bytes) -> bytes:
+        wire: _Wire | None = None
         try:
             async with asyncio.timeout(self._patience):
-                wire = self._wire
-                if wire is None or wire.is_closed:
-                    wire = self._wire = await self._connect()
+                wire = self._kept() or await self._connect()
                 line, length = f"POST {path} HTTP/1.1\r\n", f"Content-Length: {len(body)}\r\n\r\n"
                 head = line.encode() + self._fields + length.encode()
                 status, content = await wire.exchange(head, body)
         except (OSError, TimeoutError, httptools.HttpParserError, EOFError) as error:
-            self.hang_up()
+            self._hang_up(wire)
             raise Away(str(error) or type(error).__name__) from None
         except BaseException:
-            self.hang_up()  # an answer may still come, and would be taken for the next one
+            self._hang_up(wire)  # an answer may still come, and would be taken for the next one
             raise
+        self._idle.append(wire)
         if status != 200:
             raise Refused(status, content[:_LONGEST_DETAIL].decode("utf-8", "replace"))
         return content
 
-    def hang_up(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
-
     async def close(self) -> None:
-        wire = self._wire
-        if wire is not None:
-            self.hang_up()
+        """Nothing is under way."""
+        wires, self._idle = self._idle, []
+        for wire in wires:
+            wire.close()
             with contextlib.suppress(OSError):
                 await wire.closed
+
+    def _kept(self) -> _Wire | None:
+        while self._idle:
+            if not (wire := self._idle.pop()).is_closed:
+                return wire
+        return None
+
+    def _hang_up(self, wire: _Wire | None) -> None:
+        """If one leads nowhere, neither do the others: who asks again is to ask on a new one."""
+        for other in (*self._idle, *filter(None, (wire,))):
+            other.close()
+        self._idle.clear()
 
     async def _connect(self) -> _Wire:
         loop = asyncio.get_running_loop()
         if self._socket:
-            return (await loop.create_unix_connection(_Wire, self._socket))[1]
+            return await _unix_wire(self._socket)
         tls = ssl.create_default_context() if self._is_secure else None
         return (await loop.create_connection(_Wire, self._host, self._port, ssl=tls))[1]
+
+
+async def _unix_wire(path: str) -> _Wire:
+    """With room for a whole batch where the system allows it (net.core.wmem_max; 0.2 MB if nobody asks): a
+    process that reads pages comes back to write the rest between its turns, and the server waits meanwhile."""
+    loop, unix = asyncio.get_running_loop(), socket.socket(socket.AF_UNIX)
+    try:
+        unix.setblocking(False)
+        with contextlib.suppress(OSError):
+            unix.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_ROOM)
+        await loop.sock_connect(unix, path)
+        return (await loop.create_unix_connection(_Wire, sock=unix))[1]
+    except BaseException:
+        unix.close()
+        raise
 
 
 def _written(fields: dict[str, str]) -> bytes:

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from skitter import __version__
 from skitter.clock import Clock
 from skitter.desk.brain import Delivery, Standing
-from skitter.desk.bundles import Bundle, bundled
 from skitter.desk.wire import (
     JOIN,
     LEASE,
@@ -43,6 +42,7 @@ from skitter.desk.wire import (
 )
 from skitter.errors import UsageError
 from skitter.frontier.base import Settled
+from skitter.frontier.bundles import bundled
 from skitter.log import Log
 from skitter.model import Fetched, Host, HostLease, Token
 from skitter.settings import Settings
@@ -56,16 +56,20 @@ _LOOK = 0.5
 # What is delivered so long after the lease has ended is hardly of use: the URL was given to somebody else.
 _GRACE = 120.0
 # Of the hosts that are ready: the others are for the others.
-_MOST_AT_ONCE = 64
-# A settle holds up the other workers' asks: 64 pages for some 20 ms.
-_BATCH = 64
+_MOST_AT_ONCE = 256
+# The server takes up other asks between parts of a batch; the larger it is, the less often it has to wait for a
+# worker that is busy reading pages. So many pages are about what a socket takes at once, 24 KB each.
+_BATCH = 128
 _BATCH_BYTES = 8_000_000
 # Seconds. The loop has leases to renew, too; what is left is delivered on its next pulse.
 _LONGEST_FLUSH = 0.5
 # Of a lease's duration: how often the leases of what waits to be delivered are renewed.
 _KEEP_AT = 0.25
-# Beyond this no request is started until the server has caught up: 10 MB of pages as they are on average.
-_MOST_UNDELIVERED = 512
+# Beyond this nothing more is leased: the server takes less than is fetched. Not sooner, or hosts run out here
+# while it catches up, and then it has nothing to take.
+_ENOUGH_UNDELIVERED = 256
+# Beyond either no request is started, and hosts are given back.
+_MOST_UNDELIVERED, _MOST_BYTES = 2048, 64_000_000
 _UNACCEPTABLE = (400, 413, 422)
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -77,8 +81,8 @@ class _Batch(NamedTuple):
 
 
 class RemoteBrain:
-    """`_waiting` are deliveries with the time they came in; `_batch` is the one under way, which keeps its number
-    until it is answered."""
+    """`_waiting` are deliveries with the time they came in and their weight, together `_bytes`; `_batch` is the
+    one under way, which keeps its number until it is answered."""
 
     def __init__(self, link: Link, clock: Clock, name: str) -> None:
         self._link = link
@@ -94,7 +98,8 @@ class RemoteBrain:
         self._wait = _FIRST_WAIT
         self._retry_at = 0.0
         self._look_at = 0.0
-        self._waiting: deque[tuple[float, Delivery]] = deque()
+        self._waiting: deque[tuple[float, int, Delivery]] = deque()
+        self._bytes = 0
         self._keep_at = 0.0
         self._batch: _Batch | None = None
         self._lease_sequence: int | None = None
@@ -119,11 +124,12 @@ class RemoteBrain:
     def standing(self) -> Standing:
         # A server that closes may come back; only its own worker ends with it.
         is_open = self._standing is Standing.OPEN and not self._is_away
-        return Standing.OPEN if is_open and self.undelivered <= _MOST_UNDELIVERED else Standing.PAUSED
+        is_open = is_open and self.undelivered <= _MOST_UNDELIVERED and self._bytes <= _MOST_BYTES
+        return Standing.OPEN if is_open else Standing.PAUSED
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
-        # The server takes less than is fetched; but what it gave already, and was not heard, is ours.
-        if self._waiting and self._lease_sequence is None:
+        # but what the server gave already, and was not heard, is ours
+        if self.undelivered > _ENOUGH_UNDELIVERED and self._lease_sequence is None:
             return []
         if self._lease_sequence is None:
             self._lease_sequence = self._next()
@@ -145,22 +151,28 @@ class RemoteBrain:
         now = self._clock.now()
         if not self._waiting:
             self._keep_at = now + self._duration * _KEEP_AT
-        self._waiting.extend((now, delivery) for delivery in deliveries)
+        for delivery in deliveries:
+            weight = _weight(delivery)
+            self._waiting.append((now, weight, delivery))
+            self._bytes += weight
         await self._flush()
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None] | None:
         asked_at = self._clock.now()
-        renewed = await self._tried(RENEW, LeasesAsk(**self._signed(), leases=list(leases)), Renewed)
+        held = [*leases, *self._undelivered_leases(asked_at)]
+        if not held:
+            return []
+        renewed = await self._tried(RENEW, LeasesAsk(**self._signed(), leases=held), Renewed)
         if renewed is None:
             return None
-        here = asked_at - renewed.now
-        return [None if deadline is None else here + deadline for deadline in renewed.deadlines]
+        here, asked = asked_at - renewed.now, renewed.deadlines[: len(leases)]
+        return [None if deadline is None else here + deadline for deadline in asked]
 
     async def release(self, leases: Sequence[tuple[Host, Token]]) -> None:
         self._released += leases
         await self._flush()
 
-    async def beat(self) -> None:
+    async def beat(self, as_of: float | None = None) -> None:
         self._drop_what_is_too_old()
         if self._waiting or self._batch or self._released:
             await self._flush()
@@ -184,8 +196,7 @@ class RemoteBrain:
         while self._batch or self._waiting:
             now = self._clock.now()
             if self._waiting and now >= self._keep_at:
-                self._keep_at = now + self._duration * _KEEP_AT
-                await self._keep_leases()
+                await self.renew((), self._duration)
             if self._batch is None:
                 self._batch = self._next_batch()
             if not await self._deliver(self._batch.sequence, self._batch.deliveries):
@@ -198,11 +209,15 @@ class RemoteBrain:
             if await self._tried(RELEASE, ask, Released) is not None:
                 self._released = []
 
-    async def _keep_leases(self) -> None:
-        """Of what was fetched and is not delivered. The loop has done with most of them, and without a lease what
-        came of a request may be worth nothing: its URL was given to somebody else."""
-        held = {(delivery.outcome.host, delivery.outcome.token) for _, delivery in self._waiting}
-        await self._tried(RENEW, LeasesAsk(**self._signed(), leases=list(held)), Renewed)
+    def _undelivered_leases(self, now: float) -> set[tuple[Host, Token]]:
+        """Of what was fetched and is not delivered, now and then. The loop has done with most of them, and
+        without a lease what came of a request may be worth nothing: its URL was given to somebody else."""
+        if now < self._keep_at:
+            return set()
+        self._keep_at = now + self._duration * _KEEP_AT
+        waiting = [delivery for _, _, delivery in self._waiting]
+        under_way = self._batch.deliveries if self._batch is not None else []
+        return {(delivery.outcome.host, delivery.outcome.token) for delivery in (*under_way, *waiting)}
 
     async def _deliver(self, sequence: int, deliveries: list[Delivery]) -> bool:
         """True when they need not be told again."""
@@ -212,7 +227,6 @@ class RemoteBrain:
             incarnation=self._incarnation,
             sequence=sequence,
             deliveries=[self._dated(delivery) for delivery in sifted],
-            links=[_links(delivery) for delivery in sifted],
             server=self._server,
             saved=self.offered.saved,
         )
@@ -234,11 +248,12 @@ class RemoteBrain:
         batch = _Batch(self._next(), self._waiting[0][0], [])
         size = 0
         while self._waiting and len(batch.deliveries) < _BATCH:
-            weight = _weight(self._waiting[0][1])
+            weight = self._waiting[0][1]
             if batch.deliveries and size + weight > _BATCH_BYTES:
                 break
-            batch.deliveries.append(self._waiting.popleft()[1])
+            batch.deliveries.append(self._waiting.popleft()[2])
             size += weight
+        self._bytes -= size
         return batch
 
     def _drop_what_is_too_old(self) -> None:
@@ -247,7 +262,7 @@ class RemoteBrain:
         if self._batch is not None and self._batch.since < too_old:
             dropped, self._batch = len(self._batch.deliveries), None
         while self._waiting and self._waiting[0][0] < too_old:
-            self._waiting.popleft()
+            self._bytes -= self._waiting.popleft()[1]
             dropped += 1
         if dropped:
             self._tell(Event.DELIVERIES_DROPPED, deliveries=dropped, why="the server was away for too long")
@@ -264,11 +279,11 @@ class RemoteBrain:
         )
 
     def _dated(self, delivery: Delivery) -> Delivery:
-        """By the server's clock, and without its links, which cross in bundles."""
+        """By the server's clock, and with its links in bundles."""
         outcome, offset = delivery.outcome, self._offset
         result = outcome.result
         if isinstance(result, Fetched) and result.links:
-            result = replace(result, links=())
+            result = replace(result, links=(), bundles=bundled(result.links))
         sent_at, ended_at = outcome.sent_at + offset, outcome.ended_at + offset
         return replace(delivery, outcome=replace(outcome, sent_at=sent_at, ended_at=ended_at, result=result))
 
@@ -338,11 +353,6 @@ class RemoteBrain:
     def _tell(self, event: Event, **fields: object) -> None:
         if self.log is not None:
             self.log.write(event, **fields)
-
-
-def _links(delivery: Delivery) -> list[Bundle]:
-    result = delivery.outcome.result
-    return bundled(result.links) if isinstance(result, Fetched) else []
 
 
 def _weight(delivery: Delivery) -> int:

@@ -20,7 +20,8 @@ from skitter.clock import Clock
 from skitter.desk.brain import Delivery
 from skitter.fetch.coding import Decoded, Undecodable, decode_body
 from skitter.fetch.curl import Fetcher
-from skitter.fetch.transfer import Headers, Judge
+from skitter.fetch.head import Headers
+from skitter.fetch.transfer import Judge
 from skitter.model import (
     Discovered,
     Exchange,
@@ -359,7 +360,8 @@ def _is_pdf(exchange: Exchange) -> bool:
 
 
 def _joined(headers: Headers, name: str) -> str:
-    return ", ".join(value for key, value in headers if key == name)
+    values = [value for key, value in headers if key == name]
+    return values[0] if len(values) == 1 else ", ".join(values)
 
 
 def _escaped(location: str) -> str:

@@ -5,14 +5,17 @@ Called for seeds and, inside the turn that settles a page, for the links the pag
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from skitter.frontier.rocks.book import Book, Turn
-from skitter.frontier.rocks.rows import HostRow, UrlRow
+from skitter.frontier.rocks.rows import Fresh, HostRow, UrlRow, fresh
 from skitter.frontier.rocks.trap_views import trap_words
 from skitter.frontier.rocks.traps import Stopped, Traps, is_let_through
 from skitter.frontier.rocks.verdicts import pardon, refuse
-from skitter.model import Discovered, FailureKind, Refusal, UrlState, Verdict, VerdictKind, Via
+from skitter.model import Discovered, FailureKind, Refusal, UrlKey, UrlState, Verdict, VerdictKind, Via
 from skitter.schedule.budgets import allowance
-from skitter.schedule.priority import Prioritizer
+from skitter.schedule.priority import Prioritizer, tier_of
 from skitter.settings import PolitenessSettings
 from skitter.urls.canonical import host_of
 from skitter.urls.scope import Refused, Scope, anchors_of
@@ -33,6 +36,21 @@ _NOT_FOR_REQUISITES = frozenset(
 )
 
 
+class _Way(NamedTuple):
+    """How the new URLs of a run go to their queue, all alike; without a host each is looked at by itself."""
+
+    ident: bytes
+    host: HostRow | None
+    alike: Fresh | None
+    linkers: bytes
+
+    def enter(self, turn: Turn, entering: list[Discovered]) -> None:
+        if entering and self.host is not None and self.alike is not None:
+            host = turn.take(self.ident, self.host, entering[0].host)
+            turn.enqueue_fresh(entering, self.alike, self.ident, host)
+            entering.clear()
+
+
 class Admission:
     def __init__(
         self, scope: Scope, politeness: PolitenessSettings, prioritizer: Prioritizer, traps: Traps
@@ -46,7 +64,7 @@ class Admission:
         seed = found.via is not Via.LINK and _stands_for_a_seed(found)
         # most links of a page repeat what the last pages linked: 0.2 us here against 3.5 us for a store read
         marks = turn.book.recent.get(found.key)
-        if marks is None and found.key in turn.book.certain:
+        if marks is None and turn.book.certain.has(found.key):
             # who links it was forgotten, or is on disk alone: heard anew, from nobody on
             marks = b""
         if marks is not None and not seed and not self._is_news(turn, found, marks):
@@ -63,16 +81,78 @@ class Admission:
             pardon(turn, found.key, row)
         return self._enter(turn, found)
 
-    def _enter(self, turn: Turn, found: Discovered) -> Verdict:
+    def admit_run(self, turn: Turn, run: Sequence[Discovered]) -> list[Verdict]:
+        """Links that differ in URL and key alone. What the new ones among them have in common is done once."""
+        has, row_of = turn.book.certain.has, turn.known_url
+        verdicts: list[Verdict] = []
+        entering: list[Discovered] = []
+        way: _Way | None = None
+        for found in run:
+            key = found.key
+            if not has(key) and row_of(key) is None:
+                # the host of what is known is left alone: it need not even be read
+                way = way or self._way(turn, run)
+                if way.host is not None and self._passes(turn, found):
+                    self._learn(turn, key, way.linkers)
+                    entering.append(found)
+                    verdicts.append(ADDED)
+                    continue
+            if way is not None:
+                # what is decided by what was admitted must find it there
+                way.enter(turn, entering)
+            verdicts.append(self.admit(turn, found))
+        if way is not None:
+            way.enter(turn, entering)
+        return verdicts
+
+    def _way(self, turn: Turn, run: Sequence[Discovered]) -> _Way:
+        first = run[0]
+        ident, host = turn.look(first.host)
+        if host is None or not self._is_plain(turn, host, run):
+            return _Way(ident, None, None, b"")
+        linkers = _linker(first)
+        priority = self._priority(first, linkers)
+        return _Way(ident, host, fresh(first, priority, tier_of(priority) + 1, linkers), linkers)
+
+    def _is_plain(self, turn: Turn, host: HostRow, run: Sequence[Discovered]) -> bool:
+        """Links of a page to a host of which nothing is known that may speak against them."""
+        first = run[0]
+        if first.via is not Via.LINK or first.requisite or host.policy is not None:
+            return False
+        if host.traps or turn.tally.domains:
+            return False
+        return not self._budget or host.admitted + len(run) <= _earned(self._budget, host)
+
+    def _passes(self, turn: Turn, found: Discovered) -> bool:
+        """The rules that look at a URL alone."""
+        if self._scope.refusal(found) is not None:
+            return False
+        lists = turn.book.blocklists
+        if lists.are_any and lists.line_against(found.host, found.url):
+            return False
+        return self._scope.is_any or self._outside(turn, found.url) is None
+
+    def _learn(self, turn: Turn, key: UrlKey, marks: bytes) -> None:
+        """It is known from now on."""
+        book = turn.book
+        if marks:
+            book.recent.put(key, marks)
+        book.seen.add(key)
+        book.certain.add(key)
+
+    def _priority(self, found: Discovered, linkers: bytes) -> int:
+        if found.priority is not None:
+            return found.priority
+        via = Via.REQUISITE if found.requisite else found.via
+        return self._prioritizer.priority(via, found.depth, len(linkers) // 2)
+
+    def _row(self, found: Discovered) -> UrlRow:
+        """As a new URL's is, before it has a place."""
         linkers = b"" if found.requisite else _linker(found)
-        priority = found.priority
-        if priority is None:
-            via = Via.REQUISITE if found.requisite else found.via
-            priority = self._prioritizer.priority(via, found.depth, len(linkers) // 2)
-        row = UrlRow(
+        return UrlRow(
             url=found.url,
             state=UrlState.QUEUED,
-            priority=priority,
+            priority=self._priority(found, linkers),
             depth=found.depth,
             via=found.via,
             parent=found.parent,
@@ -80,9 +160,10 @@ class Admission:
             linkers=linkers,
             requisite=found.requisite,
         )
-        turn.book.recent.put(found.key, _NEEDED if found.requisite else linkers)
-        turn.book.seen.add(found.key)
-        turn.book.certain.add(found.key)
+
+    def _enter(self, turn: Turn, found: Discovered) -> Verdict:
+        row = self._row(found)
+        self._learn(turn, found.key, _NEEDED if found.requisite else row.linkers)
         ident, known_host = turn.look(found.host)
         refused = self._judge(turn, found, known_host)
         if refused is not None:

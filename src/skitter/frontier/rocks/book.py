@@ -10,34 +10,42 @@ RAM here is bounded: host rows, parsed robots rules, leases and recent keys each
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
+from hashlib import blake2b
 from types import TracebackType
 from typing import Self
 
 from skitter.frontier.base import HostStanding
 from skitter.frontier.blocklists import Blocklists
-from skitter.frontier.rocks.caches import CertainKeys, Generations, Lru, RecentKeys
+from skitter.frontier.rocks.caches import Generations, Lru, RecentKeys
+from skitter.frontier.rocks.keyset import CertainKeys
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.near_index import NearIndex
+from skitter.frontier.rocks.ready import ReadyMarks
 from skitter.frontier.rocks.rows import (
     ABANDON,
     ERRAND_LANE,
     Errand,
+    Fresh,
     HostRow,
     LeasedTask,
     LeaseRow,
     Tally,
     UrlRow,
     decode_host,
+    decode_place,
     decode_tally,
     decode_tasks,
     decode_url,
     encode,
+    lane_of,
     micros,
     slot_of,
+    slots_of,
 )
 from skitter.frontier.rocks.seen import SeenFilter
 from skitter.frontier.rocks.store import Batch, Store
-from skitter.model import Host, UrlKey, UrlState
+from skitter.model import Discovered, Host, UrlKey, UrlState
 from skitter.robots.rules import ALLOW_ALL, Rules, parse_robots
 from skitter.schedule.politeness import delay_for
 from skitter.schedule.priority import TIERS, tier_of
@@ -45,19 +53,25 @@ from skitter.schedule.traps import Evidence
 from skitter.settings import Settings
 from skitter.urls.canonical import host_id, host_of
 from skitter.urls.keys import Keys
+from skitter.urls.skeleton import Skeleton
 
 _TALLY = b"tally"
+NO_ROBOTS = b"-"
 _CACHED_RULES = 4096
 _CACHED_LEASES = 16_384
 _CACHED_ANCHORS = 65_536
 # As many as a worker may have out: 4,096 hosts with five URLs each; 250 bytes a row.
 _HELD_ROWS = 20_480
-# What is known of kinds of pages, 800 bytes each.
+# What is known of kinds of pages, 800 bytes each; of which kind a URL is, 400 at most.
 _CACHED_EVIDENCE = 8_192
+_CACHED_KINDS = 8_192
 # Longer ones are some site's own.
 _COMMON_ROBOTS = 4_096
 # The rows of a host that has no more than so many are read in one go when it is leased.
 _SMALL_HOST = 64
+
+Waiting = dict[int, list[tuple[bytes, bytes]]]
+"""Slots in their order and the keys that wait there, by lane."""
 
 
 class Book:
@@ -84,13 +98,19 @@ class Book:
         self._anchors: Lru[str, bool] = Lru(_CACHED_ANCHORS)
         self.recent = RecentKeys(memory.recent_keys)
         self.certain = CertainKeys(memory.certain_keys)
+        # rows that were just judged, and are about to be settled: until the next commit
+        self.judged: dict[bytes, UrlRow] = {}
         # rows of URLs that are out, as they are stored: each is wanted again when it is settled
         self._held: Lru[bytes, bytes] = Lru(_HELD_ROWS)
         self.evidence: Lru[bytes, Evidence] = Lru(_CACHED_EVIDENCE)
+        # subjects of which nothing is known: asked for again and again, by each page of their kind
+        self.unheard_of: Lru[bytes, bool] = Lru(_CACHED_EVIDENCE)
+        # by the URL's key, on hosts that repeat themselves: what is passed over at each lease, and parents
+        self.kinds: Generations[bytes, Skeleton] = Generations(_CACHED_KINDS)
         self._parsed: Lru[bytes, Rules] = Lru(_CACHED_RULES // 8)
-        # Where the first live entry of each tier of the ready index, of the due index and of the timers can be at
-        # the earliest: seeking from there skips the tombstones of what was taken before.
-        self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
+        # Where the first live entry of the due index and of the timers can be at the earliest: seeking from there
+        # skips the tombstones of what was taken before.
+        self.ready = ReadyMarks()
         self.due_low = b""
         self.timers_low = b""
         self.near = NearIndex(store, memory.near_filter, store.folder / "near.filter")
@@ -134,8 +154,11 @@ class Book:
         self.recent.clear()
         self.certain.clear()
         self._held.clear()
+        self.judged.clear()
         self.evidence.clear()
-        self.ready_lows = [bytes((tier,)) for tier in range(TIERS)]
+        self.unheard_of.clear()
+        self.kinds.clear()
+        self.ready = ReadyMarks()
         self.due_low = b""
         self.timers_low = b""
         self.tally = self._load_tally()
@@ -155,6 +178,7 @@ class Book:
             self._anchors,
             self._held,
             self.evidence,
+            self.unheard_of,
         ):
             cache.trim()
 
@@ -185,8 +209,13 @@ class Book:
     def let_go(self, key: bytes) -> None:
         self._held.pop(key, None)
 
-    def rules(self, ident: bytes) -> Rules:
+    def rules(self, ident: bytes, mark: bytes = b"") -> Rules:
+        """With the mark of its host's row what many hosts say needs no read: a quarter of one a page."""
+        if mark == NO_ROBOTS:
+            return ALLOW_ALL
         rules = self._rules.recall(ident)
+        if rules is None and mark:
+            rules = self._parsed.recall(mark)
         if rules is None:
             rules = self.learn_rules(ident, self.store.get("robots", ident) or b"")
         return rules
@@ -199,9 +228,10 @@ class Book:
         """Many hosts have the same file, word for word, from the same software."""
         if len(body) > _COMMON_ROBOTS:
             return parse_robots(body, self._product)
-        rules = self._parsed.recall(body)
+        mark = mark_of_robots(body)
+        rules = self._parsed.recall(mark)
         if rules is None:
-            rules = self._parsed[body] = parse_robots(body, self._product)
+            rules = self._parsed[mark] = parse_robots(body, self._product)
         return rules
 
     def lease_slots(self, ident: bytes, token: int) -> dict[bytes, bytes]:
@@ -236,16 +266,21 @@ class Turn:
         self._batch = batch = Batch(book.store)
         # the batch's own: 18 rows a page change, and a call between costs as much as the put
         self.put = batch.put
+        self.put_all = batch.put_all
         self.delete = batch.delete
         self.delete_range = batch.delete_range
         self._urls: dict[bytes, UrlRow] = {}
         self._raw: dict[bytes, bytes] = {}
         self._touched: dict[bytes, HostRow] = {}
+        # hosts that were looked for in vain: until one is taken, which is then touched
+        self._unknown: set[bytes] = set()
         self.near: dict[bytes, bytes] = {}
         self.originals: list[int] = []
         self.led_on: set[bytes] = set()
         self.suspects: dict[int, tuple[bytes, ...]] = {}
         self.claims: dict[bytes, bytes] = {}
+        # written once when the turn is committed: pages of one host are mostly of a few kinds
+        self.learnt: dict[bytes, Evidence] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -268,7 +303,12 @@ class Turn:
     def look(self, host: Host) -> tuple[bytes, HostRow | None]:
         """The row of a host if it has one, for looking only."""
         ident = host_id(host)
-        return ident, self._touched.get(ident) or self.book.host(ident)
+        row = self._touched.get(ident)
+        if row is None and ident not in self._unknown:
+            row = self.book.host(ident)
+            if row is None:
+                self._unknown.add(ident)
+        return ident, row
 
     def take(self, ident: bytes, row: HostRow | None, host: Host) -> HostRow:
         """What `look` found, to be changed: a new host costs one read of the store, not two."""
@@ -285,7 +325,7 @@ class Turn:
         return row
 
     def url(self, key: bytes) -> UrlRow | None:
-        if (row := self._urls.get(key)) is not None:
+        if (row := self._urls.get(key) or self.book.judged.pop(key, None)) is not None:
             return row
         raw = self._raw.get(key) or self.book.raw_url(key)
         if raw is None:
@@ -297,6 +337,8 @@ class Turn:
         """Like `url`, for a key that may well be new: the filter saves most of those a read."""
         if (row := self._urls.get(key)) is not None:
             return row
+        if (raw := self._raw.get(key)) is not None:
+            return decode_url(raw)
         if self.book.seen.is_new(key):
             return None
         row = self.book.url(key)
@@ -306,19 +348,28 @@ class Turn:
             self.book.certain.add(key)
         return row
 
-    def small_host(self, ident: bytes, host: HostRow) -> dict[bytes, UrlRow] | None:
-        """All of a small host in one go, None of a larger one: its pages are about to be leased, and nine of ten
-        links of a page lead to its own host. One scan costs as much as three to six single reads."""
+    def small_host(self, ident: bytes, host: HostRow) -> Waiting | None:
+        """What waits in a small host, which is read in one go, None of a larger one: its pages are about to
+        be leased, and nine of ten links of a page lead to its own host. One scan costs as much as three to six
+        single reads."""
         if host.admitted > _SMALL_HOST or self.book.keys.folds_hosts:
             return None
-        book = self.book
-        found = list(itertools.islice(book.store.scan("urls", ident, _after(ident)), 2 * _SMALL_HOST))
+        found = list(itertools.islice(self.book.store.scan("urls", ident, _after(ident)), 2 * _SMALL_HOST))
+        raws, add = self._raw, self.book.certain.add
         for key, raw in found:
-            self._raw[key] = raw
-            book.recent.add(key)
-        if len(found) == 2 * _SMALL_HOST:
-            return None
-        return {key: self._urls.get(key) or decode_url(raw) for key, raw in found}
+            raws.setdefault(key, raw)
+            add(key)
+        return None if len(found) == 2 * _SMALL_HOST else self._waiting([key for key, _ in found])
+
+    def _waiting(self, keys: list[bytes]) -> Waiting:
+        """A row that is queued names its slot, so the queue itself need not be read."""
+        waiting: Waiting = {}
+        for key in keys:
+            if slot := (self._urls.get(key) or decode_place(self._raw[key])).slot:
+                waiting.setdefault(lane_of(slot), []).append((slot, key))
+        for lane in waiting.values():
+            lane.sort()
+        return waiting
 
     def out(self, key: bytes) -> None:
         """This URL is leased: its row will be wanted again."""
@@ -358,6 +409,23 @@ class Turn:
         self._lengthen(host, tier, row.slot)
         self.count(UrlState.QUEUED, 1)
 
+    def enqueue_fresh(self, links: Sequence[Discovered], fresh: Fresh, ident: bytes, host: HostRow) -> None:
+        """Admit new URLs that are alike, as `enqueue` does one: their rows are written without being made."""
+        tally, tier, count = self.tally, fresh.lane - 1, len(links)
+        slots = slots_of(ident, fresh.lane, fresh.priority, range(tally.seq + 1, tally.seq + 1 + count))
+        rows: dict[bytes, bytes] = {
+            link.key: fresh.row(link.url, slot) for link, slot in zip(links, slots, strict=True)
+        }
+        self.put_all("queue", zip(slots, rows, strict=True))
+        self.put_all("urls", rows.items())
+        self._raw |= rows
+        tally.seq += count
+        host.admitted += count
+        host.queued[tier] += count
+        tally.tiers[tier] += count
+        self._lower(host, tier, slots[0])
+        self.count(UrlState.QUEUED, count)
+
     def reprioritise(self, key: UrlKey, row: UrlRow, priority: int) -> None:
         """Move a queued URL to where its new priority puts it; one that is leased stays where it is."""
         if priority == row.priority:
@@ -379,6 +447,9 @@ class Turn:
     def _lengthen(self, host: HostRow, tier: int, slot: bytes) -> None:
         host.queued[tier] += 1
         self.tally.tiers[tier] += 1
+        self._lower(host, tier, slot)
+
+    def _lower(self, host: HostRow, tier: int, slot: bytes) -> None:
         if host.lows[tier] and slot[9:] < host.lows[tier]:
             host.lows[tier] = slot[9:]
 
@@ -422,7 +493,7 @@ class Turn:
     # -- commit
 
     def _commit(self) -> None:
-        if not self._touched and self._batch.is_empty():
+        if not self._touched and not self.learnt and self._batch.is_empty():
             return
         if self.originals:
             # before the write: what the filter holds too much costs a read, what it lacked would be a page missed
@@ -433,9 +504,12 @@ class Turn:
                 raw = encode(row)
                 self.put("hosts", ident, raw)
                 self.book.keep_host(ident, raw)
+            for subject, seen in self.learnt.items():
+                self.put("skeletons", subject, encode(seen))
             self.tally.now = max(self.tally.now, self.now)
             self.tally.skew = self.book.skew
             self.put("meta", _TALLY, encode(self.tally))
+            self.book.judged.clear()
             self.book.store.write(self._batch)
         except BaseException:
             self.book.forget()
@@ -459,15 +533,20 @@ class Turn:
 
     def _index(self, ident: bytes, row: HostRow, at: int, tiers: int) -> None:
         old, new = row.ready_at.to_bytes(8, "big") + ident, at.to_bytes(8, "big") + ident
-        lows = self.book.ready_lows
+        marks = self.book.ready
         for tier in range(TIERS):
             prefix = bytes((tier,))
             if row.ready_tiers >> tier & 1:
                 self.delete("ready", prefix + old)
+                marks.gone(tier, prefix + old)
             if tiers >> tier & 1:
                 self.put("ready", prefix + new, b"")
-                lows[tier] = min(lows[tier], prefix + new)
+                marks.put(tier, prefix + new)
         row.ready_at, row.ready_tiers = at, tiers
+
+
+def mark_of_robots(body: bytes) -> bytes:
+    return blake2b(body, digest_size=16).digest() if body else NO_ROBOTS
 
 
 def _after(ident: bytes) -> bytes:

@@ -2,8 +2,8 @@
 
 Beside `settling.py` and by its rules, on the state before a batch. Each rule depends on that state alone, except
 that of two outcomes for one task only the first counts and that late pages share the room under the page limit;
-`settle` counts both in the same way, so that the two agree as long as no turn comes between. Never changes
-anything.
+`settle` counts both in the same way, so that the two agree as long as no turn comes between. Changes
+nothing; the rows that it had to read are kept for `settle`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _ACCEPTED, _LATE, _STALE = Settled.ACCEPTED, Settled.LATE, Settled.STALE
 
 def judge(book: Book, outcomes: Sequence[Outcome], room: int) -> list[Settled]:
     """`room` is how many late pages may still come before the page limit could be passed."""
+    book.judged.clear()
     settled: list[Settled] = []
     accepted: set[tuple[TaskKind, bytes]] = set()
     for outcome in outcomes:
@@ -49,7 +50,10 @@ def _judge_one(book: Book, outcome: Outcome, room: int) -> Settled:
         there = book.store.get("queue", slot) is not None if slot else bool(lease.robots)
         return _ACCEPTED if there else _STALE
     row = book.url(outcome.key)
-    return _ACCEPTED if row is not None and row.slot == slot else _STALE
+    if row is None or row.slot != slot:
+        return _STALE
+    book.judged[outcome.key] = row
+    return _ACCEPTED
 
 
 def _judge_late(book: Book, ident: bytes, host: HostRow, outcome: Outcome, room: int) -> Settled:

@@ -6,12 +6,11 @@ the queue until it is settled. Robots are decided here, at the last moment, with
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from skitter.frontier.base import REMOTE
 from skitter.frontier.rocks.addresses import Addresses
-from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.book import Book, Turn, Waiting
 from skitter.frontier.rocks.elsewhere import Elsewhere
 from skitter.frontier.rocks.growth import LINE_TIER, SOUNDED
 from skitter.frontier.rocks.rows import (
@@ -21,11 +20,10 @@ from skitter.frontier.rocks.rows import (
     LeaseRow,
     UrlRow,
     decode_errand,
-    lane_of,
     micros,
     seconds,
 )
-from skitter.frontier.rocks.traps import CAUTIOUS, Stopped, Traps
+from skitter.frontier.rocks.traps import CAUTIOUS, Shares, Stopped, Traps
 from skitter.frontier.rocks.verdicts import refuse
 from skitter.model import FailureKind, Host, HostLease, Refusal, Task, TaskKind, Token, UrlKey, UrlState, Via
 from skitter.robots.rules import Rules
@@ -158,11 +156,11 @@ class Leasing:
             most = min(most, max(CAUTIOUS, 2 * host.novel))
             if host.sounding:
                 most, tier = min(most, SOUNDED), LINE_TIER
-        rows = turn.small_host(ident, host)
+        all_of_it = turn.small_host(ident, host)
         for lane_tier in (tier, *(t for t in range(TIERS) if t != tier)):
             if len(chosen) >= most or not host.queued[lane_tier]:
                 continue
-            taken = self._take(turn, ident, host, lane_tier, most - len(chosen), rows)
+            taken = self._take(turn, ident, host, lane_tier, most - len(chosen), all_of_it)
             lease.pages[lane_tier] = len(taken)
             host.queued[lane_tier] -= len(taken)
             turn.tally.tiers[lane_tier] -= len(taken)
@@ -173,23 +171,24 @@ class Leasing:
         return chosen
 
     def _take(
-        self, turn: Turn, ident: bytes, host: HostRow, tier: int, most: int, rows: dict[bytes, UrlRow] | None
+        self, turn: Turn, ident: bytes, host: HostRow, tier: int, most: int, all_of_it: Waiting | None
     ) -> list[tuple[Task, bytes]]:
         """The first allowed URLs of one lane. What robots.txt denies, a verdict stops or the host's address
-        forbids is settled on the way. `rows` are all of the host, if they have been read."""
+        forbids is settled on the way. `all_of_it` is what waits in the host, if that has been read."""
         taken: list[tuple[Task, bytes]] = []
-        rules = turn.book.rules(ident)
+        rules = turn.book.rules(ident, host.robots_mark)
         passed_over = 0
         is_first_left = True
         # only where a lease is long enough for a verdict to fall meanwhile
-        kinds: Counter[str] | None = Counter() if most > CAUTIOUS and host.repeats else None
-        waiting = _queued(turn, ident, host, tier) if rows is None else _queued_of(rows, tier)
-        for slot, key, row in waiting:
+        is_careful = self._traps.enabled and most > CAUTIOUS and bool(host.repeats)
+        shares = Shares(turn, ident) if is_careful else None
+        places = _places(turn, ident, host, tier) if all_of_it is None else all_of_it.get(tier + 1, ())
+        for slot, key, row in _queued(turn, places, shares):
             if is_first_left:
                 host.lows[tier] = slot[9:]  # all before it are gone, so the next look starts here
-            if self._settled_unasked(turn, UrlKey(key), row, host, tier, rules):
+            if row is not None and self._settled_unasked(turn, UrlKey(key), row, host, tier, rules):
                 passed_over += 1
-            elif kinds is not None and self._is_enough_of(turn, ident, row, kinds):
+            elif row is None or (shares is not None and not shares.take(key, row.url)):
                 passed_over += 1
                 is_first_left = False
             else:
@@ -227,14 +226,6 @@ class Leasing:
             return None
         found = self._traps.stopped(turn, key, row.url, host)
         return None if found is None or found[0] == row.trap else found
-
-    def _is_enough_of(self, turn: Turn, ident: bytes, row: UrlRow, kinds: Counter[str]) -> bool:
-        """Not too many of one kind at once on a host that repeats itself: a verdict may fall any moment."""
-        if not self._traps.enabled:
-            return False
-        kind, room = self._traps.room(turn, ident, row.url)
-        kinds[kind] += 1
-        return kinds[kind] > room
 
     # -- ending
 
@@ -294,14 +285,8 @@ def _fit(delay: float, parallel: int, duration: float, usual: int) -> int:
 
 def _ready_hosts(book: Book, tier: int, now: float) -> Iterator[bytes]:
     end = bytes((tier,)) + micros(now) + _END
-    first = True
-    for key, _ in book.store.scan("ready", book.ready_lows[tier], end):
-        if first:
-            book.ready_lows[tier] = key
-            first = False
+    for key in book.ready.walk(book.store, tier, end):
         yield key[9:]
-    if first:
-        book.ready_lows[tier] = end
 
 
 def _errands(turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, most: int) -> list[tuple[Task, bytes]]:
@@ -328,21 +313,24 @@ def _errands(turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, most: int
     return chosen
 
 
-def _queued(turn: Turn, ident: bytes, host: HostRow, tier: int) -> Iterator[tuple[bytes, bytes, UrlRow]]:
+def _places(turn: Turn, ident: bytes, host: HostRow, tier: int) -> Iterable[tuple[bytes, bytes]]:
     lane = ident + bytes((tier + 1,))
-    for slot, key in turn.book.store.scan("queue", lane + host.lows[tier], ident + bytes((tier + 2,))):
+    return turn.book.store.scan("queue", lane + host.lows[tier], ident + bytes((tier + 2,)))
+
+
+def _queued(
+    turn: Turn, places: Iterable[tuple[bytes, bytes]], shares: Shares | None
+) -> Iterator[tuple[bytes, bytes, UrlRow | None]]:
+    """Slots, keys and rows; without its row what is one too many of its kind."""
+    for slot, key in places:
+        if shares is not None and shares.is_used_up(key):
+            yield slot, key, None
+            continue
         row = turn.url(key)
         if row is None or row.slot != slot:
             turn.delete("queue", slot)
         else:
             yield slot, key, row
-
-
-def _queued_of(rows: dict[bytes, UrlRow], tier: int) -> list[tuple[bytes, bytes, UrlRow]]:
-    """A row that is queued names its slot, so the queue itself need not be read."""
-    return sorted(
-        (row.slot, key, row) for key, row in rows.items() if row.slot and lane_of(row.slot) == tier + 1
-    )
 
 
 def _robots_task(host: HostRow, url: str) -> Task:

@@ -14,14 +14,14 @@ from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.near_index import MOST_ALIKE, TABLE, WHOSE, rows_of
 from skitter.frontier.rocks.rows import UrlRow
 from skitter.model import Fetched, Result
-from skitter.schedule.near import NEAR, distance, nearest
+from skitter.schedule.near import distance, nearest
 
 _KEY = 16
 _WIDTH = 8
 
 
 def prepare(turn: Turn, results: Iterable[Result]) -> None:
-    """Ask the filter for all pages of a turn at once: 2 us each, 15 when each asks for itself."""
+    """Ask the filter for all pages of a turn at once: without its kernel 2 us each, 15 for one by one."""
     found = {r.simhash for r in results if isinstance(r, Fetched) and r.simhash is not None}
     asked = list(found)
     turn.suspects.update(zip(asked, turn.book.near.suspects(asked), strict=True))
@@ -69,12 +69,14 @@ def look_up(turn: Turn, fingerprint: int) -> int | None:
     """The nearest original's, if it is near. The same text again costs one read."""
     suspects = turn.suspects.get(fingerprint)
     if suspects is None:
-        (suspects,) = turn.book.near.suspects((fingerprint,))
-    candidates = [one for one in turn.originals if distance(one, fingerprint) <= NEAR]
+        (suspects,) = turn.book.near.suspects([fingerprint])
+    candidates = turn.book.near.close_to(fingerprint, turn.originals)
     if _may_be_there(suspects, fingerprint) and _get(turn, _whose_key(fingerprint)):
         return fingerprint
     for name in suspects:
         candidates += _fingerprints(_get(turn, name))
+    if not candidates:
+        return None
     # what was added in this turn may have been removed in it
     return nearest(fingerprint, (one for one in candidates if turn.near.get(_whose_key(one)) != b""))
 
@@ -86,12 +88,15 @@ def _may_be_there(suspects: tuple[bytes, ...], fingerprint: int) -> bool:
 
 def _add(turn: Turn, key: bytes, fingerprint: int) -> None:
     """What was looked up in this turn and resembles nothing."""
-    _put(turn, _whose_key(fingerprint), key + bytes(4))
+    own = fingerprint.to_bytes(_WIDTH, "big")
+    rows = {WHOSE + own: key + bytes(4)}
     for name in rows_of(fingerprint):
         # the look-up before has read it, unless the filter knows that it is not there
         raw = turn.near.get(name, b"")
         if len(raw) < MOST_ALIKE * _WIDTH:
-            _put(turn, name, raw + fingerprint.to_bytes(_WIDTH, "big"))
+            rows[name] = raw + own
+    turn.near |= rows
+    turn.put_all(TABLE, rows.items())
     turn.originals.append(fingerprint)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skitter.frontier.rocks.store import Batch, Store
-from skitter.schedule.near import PROBES, half_of, swapped
+from skitter.schedule.near import NEAR, PROBES, half_of, swapped
 
 if TYPE_CHECKING:
     from skitter.frontier.rocks.near_filter import NearFilter
@@ -51,20 +51,22 @@ class NearIndex:
         if self._filter is not None:
             self._filter.save(self._file, stamp)
 
-    def add(self, fingerprints: Sequence[int]) -> None:
-        from skitter.frontier.rocks.near_filter import fingerprints_of
+    def add(self, fingerprints: list[int]) -> None:
+        self._sieve().add(fingerprints)
 
-        self._sieve().add(fingerprints_of([one.to_bytes(_WIDTH, "big") for one in fingerprints]))
-
-    def suspects(self, fingerprints: Sequence[int]) -> list[tuple[bytes, ...]]:
+    def suspects(self, fingerprints: list[int]) -> list[tuple[bytes, ...]]:
         """For each the rows that may hold something near; for most there are none."""
         if not fingerprints:
             return []
         found = self._sieve().suspects(fingerprints)
         return [
-            tuple([_row(one, probe) for probe in probes])
+            tuple([_row(one, probe) for probe in probes]) if probes else ()
             for one, probes in zip(fingerprints, found, strict=True)
         ]
+
+    def close_to(self, fingerprint: int, others: list[int]) -> list[int]:
+        """Those of the others that are near."""
+        return self._sieve().close_to(fingerprint, others, NEAR) if others else []
 
     def _sieve(self) -> NearFilter:
         if self._filter is None:
@@ -76,12 +78,10 @@ class NearIndex:
         return self._filter
 
     def _learn(self, sieve: NearFilter) -> None:
-        from skitter.frontier.rocks.near_filter import fingerprints_of
-
         old = next(iter(self._store.scan(TABLE, *_BEFORE)), None) is not None
         rows = self._store.scan(TABLE, WHOSE, b"\1")
         while some := [key[1:] for key, _ in itertools.islice(rows, _SLICE)]:
-            sieve.add(fingerprints_of(some))
+            sieve.add([int.from_bytes(one, "big") for one in some])
             if old:
                 self._put_by_halves(some)
         if old:
@@ -106,7 +106,8 @@ class NearIndex:
 
 def rows_of(fingerprint: int) -> tuple[bytes, bytes]:
     """Where an original is kept by its halves."""
-    return UPPER + half_of(fingerprint, 0), LOWER + half_of(swapped(fingerprint), 0)
+    raw = fingerprint.to_bytes(_WIDTH, "big")
+    return UPPER + raw[:4], LOWER + raw[4:]
 
 
 def _row(fingerprint: int, probe: int) -> bytes:

@@ -25,10 +25,13 @@ arrays in msgpack: 1 to 2 us to read or write. New fields go at the end, with a 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
-from skitter.model import Copy, HostPolicy, Via
+from skitter.model import Copy, Discovered, HostPolicy, UrlState, Via
 
 TABLES = """urls hosts queue ready leases timers due denied dead robots copies ledger near unstored anchors
     skeletons traps meta""".split()
@@ -87,7 +90,8 @@ class HostRow(msgspec.Struct, array_like=True):
     one may allow more. Of its `pages` some were `novel` and some `repeats`; `traps` verdicts are in force on it,
     `stopped` is the one on all of it, `learned` are parameters that change nothing; `soft` marks what it
     says of pages that it does not have, `marks` its last different texts
-    and `texts` their titles and fingerprints. For `sounding` more pages the end of a section is looked for."""
+    and `texts` their titles and fingerprints. For `sounding` more pages the end of a section is looked for.
+    `robots_mark` stands for the words of its robots.txt: those of many hosts are the same."""
 
     host: str
     queued: list[int] = msgspec.field(default_factory=lambda: [0, 0, 0, 0])
@@ -139,6 +143,7 @@ class HostRow(msgspec.Struct, array_like=True):
     marks: bytes = b""
     texts: bytes = b""
     sounding: int = 0
+    robots_mark: bytes = b""
 
     def is_out_of_reach(self) -> bool:
         return bool(self.given_up) or (self.policy is not None and self.policy.blocked)
@@ -192,6 +197,32 @@ class UrlRow(msgspec.Struct, array_like=True):
     requisite: int = 0
     canonical: str = ""
     trap: int = 0
+
+
+class Place(msgspec.Struct, array_like=True):
+    """The first fields of a `UrlRow`, up to where it waits: 0.33 us, where all of them take 0.5."""
+
+    url: str
+    state: int
+    priority: int
+    depth: int
+    via: Via
+    parent: bytes | None
+    hops: int
+    slot: bytes
+
+
+class Fresh(NamedTuple):
+    """What the rows of a run of new URLs have in common, all but URL and place: encoded once for all of them."""
+
+    lane: int
+    priority: int
+    before: bytes
+    after: bytes
+
+    def row(self, url: str, slot: bytes) -> bytes:
+        """0.5 us, where to make a `UrlRow` and to encode it takes 3."""
+        return b"".join((_FRESH, encode(url), self.before, _SLOT, slot, self.after))
 
 
 class FetchRow(msgspec.Struct, array_like=True):
@@ -260,7 +291,12 @@ class Tally(msgspec.Struct):
 
 _slot = struct.Struct(">8sBBQ").pack
 encode = msgspec.msgpack.Encoder().encode
+# The msgpack heads of a URL's row and of a slot; where the slot lies in the row.
+_FRESH = b"\xdc" + len(UrlRow.__struct_fields__).to_bytes(2, "big")
+_SLOT = b"\xc4\x12"
+_SLOT_AT = UrlRow.__struct_fields__.index("slot")
 decode_url = msgspec.msgpack.Decoder(UrlRow).decode
+decode_place = msgspec.msgpack.Decoder(Place).decode
 decode_host = msgspec.msgpack.Decoder(HostRow).decode
 decode_held = msgspec.msgpack.Decoder(Held).decode
 decode_copy = msgspec.msgpack.Decoder(Copy).decode
@@ -281,6 +317,23 @@ def seconds(stamp: bytes) -> float:
 def slot_of(host_id: bytes, lane: int, priority: int, seq: int) -> bytes:
     """Lane 0 holds errands, lane t+1 tier t; within a lane urgent first, then old first."""
     return _slot(host_id, lane, 255 - priority, seq)
+
+
+def slots_of(host_id: bytes, lane: int, priority: int, seqs: Iterable[int]) -> list[bytes]:
+    return [_slot(host_id, lane, 255 - priority, seq) for seq in seqs]
+
+
+def fresh(found: Discovered, priority: int, lane: int, linkers: bytes) -> Fresh:
+    """`found` is one of them. What it leaves open has its default."""
+    before = (UrlState.QUEUED, priority, found.depth, found.via, found.parent, found.hops)
+    # without the head of an array of less than 16 values
+    return Fresh(lane, priority, encode(before)[1:], _after_slot(linkers))
+
+
+@lru_cache(maxsize=256)
+def _after_slot(linkers: bytes) -> bytes:
+    row = UrlRow(url="", state=0, priority=0, depth=0, via=Via.LINK, linkers=linkers)
+    return b"".join(map(encode, msgspec.structs.astuple(row)[_SLOT_AT + 1 :]))
 
 
 def lane_of(slot: bytes) -> int:

@@ -13,14 +13,16 @@ from collections.abc import Sequence
 import msgspec
 
 from skitter.frontier.base import Settled, Settlement
+from skitter.frontier.bundles import links_of
 from skitter.frontier.rocks import growth
 from skitter.frontier.rocks.addresses import Addresses
-from skitter.frontier.rocks.admission import ADDED, KNOWN, Admission
+from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.aliases import name_canonical
-from skitter.frontier.rocks.book import Turn
+from skitter.frontier.rocks.book import Turn, mark_of_robots
 from skitter.frontier.rocks.health import Health, asked_wait, forgive
 from skitter.frontier.rocks.holding import hold
 from skitter.frontier.rocks.near import remember
+from skitter.frontier.rocks.outlinks import admit_links
 from skitter.frontier.rocks.redirects import REDIRECTS_TO, leads_to, why_endless
 from skitter.frontier.rocks.rows import (
     REJUDGE,
@@ -36,6 +38,7 @@ from skitter.frontier.rocks.rows import (
 )
 from skitter.frontier.rocks.traps import Traps
 from skitter.model import (
+    Bundle,
     Discovered,
     Failed,
     FailureKind,
@@ -98,7 +101,8 @@ class Settling:
         host = turn.touch(ident)
         if host is None:
             return _STALE
-        if outcome.key[:8] not in (ident, turn.book.keys.prefix(outcome.host)):
+        prefix = outcome.key[:8]
+        if prefix != ident and prefix != turn.book.keys.prefix(outcome.host):
             return self._stale(turn)
         lease = host.lease
         # whatever the outcome is worth, its request was made: the host's spacing counts from it
@@ -130,15 +134,16 @@ class Settling:
         held = lease is not None and lease.token == outcome.token
         required = lease.delay if lease is not None and held else turn.book.delay_of(host)
         if host.last_sent and not (lease is not None and held and lease.parallel > 1):
-            gap = Gap(outcome.sent_at - host.last_sent, required)
+            tally, seconds = turn.tally, outcome.sent_at - host.last_sent
+            margin = seconds - required
             early = outcome.sent_at < host.last_ended - _CLOCK_GRAIN
-            turn.tally.gaps += 1
-            if early or gap.margin() < -_CLOCK_GRAIN:
-                turn.tally.violations += 1
-            if host.tightest is None or gap.margin() < host.tightest.margin():
-                host.tightest = gap
-            if turn.tally.tightest is None or gap.margin() < turn.tally.tightest.margin():
-                turn.tally.tightest, turn.tally.tightest_host = gap, host.host
+            tally.gaps += 1
+            if early or margin < -_CLOCK_GRAIN:
+                tally.violations += 1
+            if host.tightest is None or margin < host.tightest.margin():
+                host.tightest = Gap(seconds, required)
+            if tally.tightest is None or margin < tally.tightest.margin():
+                tally.tightest, tally.tightest_host = Gap(seconds, required), host.host
         host.last_sent = outcome.sent_at
         host.last_ended = max(host.last_ended, outcome.ended_at)
 
@@ -185,12 +190,13 @@ class Settling:
         is_first = not row.status
         row.fetched_at = turn.book.by_the_clock(outcome.ended_at)
         links: tuple[Discovered, ...] = ()
+        bundles: tuple[Bundle, ...] = ()
         told_before = 0
         result = outcome.result
         match result:
             case Fetched():
-                links = result.links if row.via is not Via.PROBE else ()
-                told_before = result.told_before if row.via is not Via.PROBE else 0
+                if row.via is not Via.PROBE:
+                    links, bundles, told_before = result.links, result.bundles, result.told_before
                 self._fetched(turn, host, row, result, outcome)
             case Redirected():
                 links = (result.target,)
@@ -215,13 +221,13 @@ class Settling:
         else:
             turn.put_url(outcome.key, row)
             turn.count(_STATES[row.state], 1)
-        fresh: list[Discovered] = []
-        added, known, refused = self._admit(turn, outcome.key[:8], links, fresh)
+        added, known, refused, fresh = admit_links(turn, self._admission, outcome.key[:8], links, bundles)
         known += told_before
         if is_first and self._traps.enabled:
             match result:
                 case Fetched() if growth.is_looked_at(host, row):
-                    growth.learn(turn, host, outcome.key, row, links, fresh, result.told_inside)
+                    told = links_of(result) if row.via is not Via.PROBE else ()
+                    growth.learn(turn, host, outcome.key, row, told, fresh, result.told_inside)
                 case Redirected() if known:
                     self._traps.learn_redirect(turn, host, outcome.key, row)
         near = row.distance if row.near_of and isinstance(result, Fetched) else None
@@ -251,36 +257,6 @@ class Settling:
             kind=FailureKind.ENDLESS_REDIRECT, detail=why, status=599, size=result.size, record=result.record
         )
         return msgspec.structs.replace(outcome, result=failed)
-
-    def _admit(
-        self, turn: Turn, ident: bytes, links: tuple[Discovered, ...], fresh: list[Discovered]
-    ) -> tuple[int, int, int]:
-        """How many were added, known and refused; what was not known goes to `fresh`."""
-        # most links of a page: 0.1 us here, 0.6 by the certain keys, 1.5 through admission, 5 to 20 with a read
-        young = turn.book.recent.young
-        is_link = Via.LINK
-        unsure = [
-            link
-            for link in links
-            if link.key not in young or not link.key.startswith(ident) or link.via is not is_link
-        ]
-        certain, admit = turn.book.certain, self._admission.admit
-        added = refused = 0
-        known = len(links) - len(unsure)
-        for link in unsure:
-            if link.key in certain and link.via is is_link and link.key.startswith(ident):
-                known += 1
-                continue
-            verdict = admit(turn, link)
-            if verdict is KNOWN:
-                known += 1
-                continue
-            fresh.append(link)
-            if verdict is ADDED:
-                added += 1
-            else:
-                refused += 1
-        return added, known, refused
 
     def _fetched(self, turn: Turn, host: HostRow, row: UrlRow, result: Fetched, outcome: Outcome) -> None:
         is_first = not row.body_status
@@ -336,15 +312,7 @@ class Settling:
         self, turn: Turn, host: HostRow, outcome: Outcome, url: UrlRow | None = None
     ) -> None:
         result = outcome.result
-        status = 304 if isinstance(result, NotModified) else result.status
-        size = 0 if isinstance(result, NotModified) else result.size
-        detail = ""
-        if isinstance(result, Failed):
-            detail = f"{result.kind}: {result.detail}"
-        elif isinstance(result, Fetched):
-            detail = result.note
-        elif isinstance(result, Redirected) and result.target.key == outcome.key:
-            detail = REDIRECTS_TO + result.location
+        status, size = (304, 0) if isinstance(result, NotModified) else (result.status, result.size)
         row = FetchRow(
             outcome.ended_at - outcome.sent_at,
             "unchanged" if url is not None and _is_unchanged(url, result) else _NAMES[type(result)],
@@ -352,7 +320,7 @@ class Settling:
             size,
             outcome.address,
             _place(result.record),
-            detail,
+            _detail(outcome.key, result),
         )
         turn.put("ledger", outcome.key + micros(turn.book.by_the_clock(outcome.sent_at)), encode(row))
         tally = turn.tally
@@ -458,6 +426,7 @@ class Settling:
         rules = turn.book.learn_rules(ident, body)
         host.address_refused = ""
         host.robots_status = status
+        host.robots_mark = mark_of_robots(body)
         host.crawl_delay = rules.crawl_delay
         host.robots_etag = host.robots_last_modified = ""
         host.robots_digest = b""
@@ -480,6 +449,16 @@ def _has_validators(host: HostRow) -> bool:
     return bool(host.robots_etag or host.robots_last_modified)
 
 
+def _detail(key: bytes, result: Result) -> str:
+    if isinstance(result, Fetched):
+        return result.note
+    if isinstance(result, Failed):
+        return f"{result.kind}: {result.detail}"
+    if isinstance(result, Redirected) and result.target.key == key:
+        return REDIRECTS_TO + result.location
+    return ""
+
+
 def _place(record: RecordAt | None) -> tuple[str, int, int] | None:
     return None if record is None else (record.segment, record.offset, record.length)
 
@@ -489,7 +468,8 @@ def _is_unchanged(row: UrlRow, result: Result) -> bool:
     return (
         isinstance(result, Fetched)
         and bool(result.size)
-        and (row.digest, row.body_status) == (result.digest, result.status)
+        and row.digest == result.digest
+        and row.body_status == result.status
     )
 
 

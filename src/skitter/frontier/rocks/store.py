@@ -7,7 +7,7 @@ The write-ahead log makes every batch survive the death of the process; `sync` m
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rocksdict import (
@@ -59,6 +59,11 @@ class Batch:
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
         self._put(key, value, self._handles[table])
+
+    def put_all(self, table: str, rows: Iterable[tuple[bytes, bytes]]) -> None:
+        put, handle = self._put, self._handles[table]
+        for key, value in rows:
+            put(key, value, handle)
 
     def delete(self, table: str, key: bytes) -> None:
         self.native.delete(key, self._handles[table])

@@ -73,8 +73,12 @@ def parameter_key(ident: bytes, name: str) -> bytes:
 
 def evidence(book: Book, key: bytes) -> Evidence | None:
     found = book.evidence.recall(key)
-    if found is None and (raw := book.store.get("skeletons", key)):
+    if found is not None or key in book.unheard_of:
+        return found
+    if raw := book.store.get("skeletons", key):
         found = book.evidence[key] = _decode_evidence(raw)
+    else:
+        book.unheard_of[key] = True
     return found
 
 
@@ -82,13 +86,15 @@ def evidence_of(book: Book, key: bytes, name: str, level: Level, shape: int = 0)
     """To be changed and written; made if it is new."""
     found = evidence(book, key)
     if found is None:
+        book.unheard_of.pop(key, None)
         found = book.evidence[key] = Evidence(name=name, level=level)
     found.shaped |= shape
     return found
 
 
 def write(turn: Turn, key: bytes, seen: Evidence) -> None:
-    turn.put("skeletons", key, encode(seen))
+    """As it is when the turn is committed."""
+    turn.learnt[key] = seen
 
 
 def trap_row(book: Book, number: int) -> TrapRow | None:

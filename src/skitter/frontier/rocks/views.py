@@ -67,8 +67,8 @@ class Views:
         book = self._book
         firsts = []
         for tier in range(TIERS):
-            ready = book.store.scan("ready", book.ready_lows[tier], bytes((tier + 1,)))
-            firsts += [seconds(key[1:9]) for key, _ in itertools.islice(ready, 1)]
+            first = book.ready.first(book.store, tier)
+            firsts += [seconds(first[1:9])] if first else []
         due = book.store.scan("due", book.due_low, _END)
         firsts += [seconds(key[:8]) for key, _ in itertools.islice(due, 1)]
         changed = book.store.scan("meta", REJUDGE, REJUDGE + b"\xff" * 9)

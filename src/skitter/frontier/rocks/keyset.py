@@ -1,0 +1,46 @@
+"""Keys known to be known, by the million, in a table of fixed size: 6 bytes each.
+
+Most links of a page repeat what other pages linked; here they end, before anything is read or even unpacked. What
+is forgotten here is still on disk: absence means nothing. Never says of a key that was not added that it was: two
+URLs of one host are never mistaken for each other, and of two hosts once in 2**64.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from mmap import mmap
+
+from skitter.frontier.rocks.keyset_plain import FEWEST_BUCKETS
+
+try:
+    from skitter.native.keyset import bloom_add, bloom_has, certain_add, certain_has, certain_lacks
+except ImportError:
+    from skitter.frontier.rocks.keyset_plain import (
+        bloom_add,
+        bloom_has,
+        certain_add,
+        certain_has,
+        certain_lacks,
+    )
+
+__all__ = ["CertainKeys", "bloom_add", "bloom_has"]
+
+_BUCKET = 24
+
+
+class CertainKeys:
+    """A key has a bucket of four places by both of its halves, and takes that of the one that was longest not
+    asked for: of 2.1 million keys in 13.4 MB nine tenths are kept, where two places of 8 bytes each kept six.
+    By the URL's half alone the front pages of all hosts shared theirs. A look is 0.1 us, a read 5 to 30."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._size = max(FEWEST_BUCKETS, limit_bytes // _BUCKET) * _BUCKET
+        self.clear()
+
+    def clear(self) -> None:
+        # memory that was never written to takes none
+        table = mmap(-1, self._size)
+        # bound once: a method between costs as much as the look
+        self.add = partial(certain_add, table)
+        self.has = partial(certain_has, table)
+        self.lacks = partial(certain_lacks, table)

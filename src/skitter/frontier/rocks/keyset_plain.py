@@ -1,0 +1,91 @@
+"""Keys in tables of fixed size, in Python: defines what the kernel `skitter.native.keyset` does, and does it
+where none was built. Tables are the caller's, to keep and to save. Reads and writes nothing else.
+
+Keys known for certain lie in buckets of four places, 6 bytes each, what was put or asked for last first. Which
+bucket it is says the rest of a key: with more than 65,536 of them nothing of its 64 bits is lost. The Bloom
+filter walks through its bits from a place and by a step that both halves of a key decide.
+"""
+
+from __future__ import annotations
+
+from mmap import mmap
+from struct import Struct
+
+_KEY, _HOST = 16, 8
+_ENTRY, _BUCKET = 6, 24
+_MOST = (1 << 8 * _ENTRY) - 1
+# What a caller gives that wants to be certain.
+FEWEST_BUCKETS = 65_537
+_MOST_HASHES = 32
+_WORD = (1 << 64) - 1
+_halves = Struct(">QQ").unpack
+
+
+def certain_has(table: mmap, key: bytes) -> bool:
+    entry, at = _place(table, key)
+    places = _places(table, at)
+    if entry not in places:
+        return False
+    places.remove(entry)
+    table[at : at + _BUCKET] = b"".join((entry, *places))
+    return True
+
+
+def certain_add(table: mmap, key: bytes) -> None:
+    if not certain_has(table, key):
+        entry, at = _place(table, key)
+        table[at : at + _BUCKET] = b"".join((entry, *_places(table, at)[:-1]))
+
+
+def certain_lacks(table: mmap, keys: bytes, host: bytes) -> list[int]:
+    """Numbers of the keys that are of another host, or not known for certain."""
+    if len(keys) % _KEY or len(host) != _HOST:
+        raise ValueError("keys are 16 bytes each, and a host is 8")
+    found = (keys[at : at + _KEY] for at in range(0, len(keys), _KEY))
+    return [
+        number for number, key in enumerate(found) if not (key.startswith(host) and certain_has(table, key))
+    ]
+
+
+def _place(table: mmap, key: bytes) -> tuple[bytes, int]:
+    """What stands for a key, and where its bucket begins."""
+    host, rest = _halved(key)
+    above, bucket = divmod(host ^ rest, len(table) // _BUCKET)
+    return (above + 1 & _MOST).to_bytes(_ENTRY, "little"), bucket * _BUCKET  # 0 is an empty place
+
+
+def _places(table: mmap, at: int) -> list[bytes]:
+    return [table[start : start + _ENTRY] for start in range(at, at + _BUCKET, _ENTRY)]
+
+
+def bloom_has(filter: mmap, hashes: int, key: bytes) -> bool:
+    return all(filter[place >> 3] >> (place & 7) & 1 for place in _walk(len(filter), hashes, key))
+
+
+def bloom_add(filter: mmap, hashes: int, key: bytes) -> None:
+    for place in _walk(len(filter), hashes, key):
+        filter[place >> 3] |= 1 << (place & 7)
+
+
+def _walk(size: int, hashes: int, key: bytes) -> list[int]:
+    if not 1 <= hashes <= _MOST_HASHES:
+        raise ValueError("a filter has 1 to 32 hashes")
+    host, rest = _halved(key)
+    at = _mixed(host * 0x9E37_79B9_7F4A_7C15 + rest & _WORD)
+    step = _mixed(at ^ rest) | 1
+    return [(at + turn * step & _WORD) * size * 8 >> 64 for turn in range(hashes)]
+
+
+def _halved(key: bytes) -> tuple[int, int]:
+    if len(key) != _KEY:
+        raise ValueError("a key is 16 bytes")
+    host, rest = _halves(key)
+    return host, rest
+
+
+def _mixed(word: int) -> int:
+    word ^= word >> 30
+    word = word * 0xBF58_476D_1CE4_E5B9 & _WORD
+    word ^= word >> 27
+    word = word * 0x94D0_49BB_1331_11EB & _WORD
+    return word ^ word >> 31

@@ -1,0 +1,269 @@
+/* Keys that are certainly known, and a Bloom filter of keys: skitter/frontier/rocks/keyset_plain.py defines both.
+ *
+ * Tables are buffers that Python owns and keeps; a key is 16 bytes, its host's half first. Nothing is kept here. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { KEY = 16, HALF = 8, ENTRY = 6, WAYS = 4, BUCKET = WAYS * ENTRY, MOST_HASHES = 32 };
+
+static const uint64_t MOST_OF_ENTRY = ((uint64_t)1 << 8 * ENTRY) - 1;
+
+static uint64_t half(const uint8_t *bytes)
+{
+    uint64_t number = 0;
+    for (int at = 0; at < HALF; at++)
+        number = number << 8 | bytes[at];
+    return number;
+}
+
+/* -- keys known for certain: buckets of four places, 6 bytes a place, the youngest first. Which bucket it is says the
+ * rest of a key: with more than 65,536 of them, which is the caller's to see to, nothing of its 64 bits is lost. */
+
+static uint64_t both_halves(const uint8_t *key)
+{
+    return half(key) ^ half(key + HALF);
+}
+
+static uint64_t entry_at(const uint8_t *place)
+{
+    uint64_t entry = 0;
+    for (int at = ENTRY; at-- > 0;)
+        entry = entry << 8 | place[at];
+    return entry;
+}
+
+static void put_first(uint8_t *bucket, int from, uint64_t entry)
+{
+    memmove(bucket + ENTRY, bucket, (size_t)from * ENTRY);
+    for (int at = 0; at < ENTRY; at++, entry >>= 8)
+        bucket[at] = (uint8_t)entry;
+}
+
+/* What was asked for is young again: a site's menu is linked by all of its pages, most others by one. */
+static int is_certain(uint8_t *table, uint64_t buckets, const uint8_t *key, int is_added)
+{
+    uint64_t both = both_halves(key);
+    uint64_t entry = (both / buckets + 1) & MOST_OF_ENTRY; /* 0 is an empty place */
+    uint8_t *bucket = table + both % buckets * BUCKET;
+    for (int way = 0; way < WAYS; way++) {
+        if (entry_at(bucket + way * ENTRY) != entry)
+            continue;
+        if (way)
+            put_first(bucket, way, entry);
+        return 1;
+    }
+    if (is_added)
+        put_first(bucket, WAYS - 1, entry);
+    return 0;
+}
+
+/* -- the Bloom filter: double hashing, each place by the upper half of a product */
+
+static uint64_t mixed(uint64_t word)
+{
+    word ^= word >> 30;
+    word *= 0xBF58476D1CE4E5B9u;
+    word ^= word >> 27;
+    word *= 0x94D049BB133111EBu;
+    return word ^ word >> 31;
+}
+
+typedef struct {
+    uint64_t at, step;
+} Walk;
+
+static Walk walk_of(const uint8_t *key)
+{
+    uint64_t host = half(key), rest = half(key + HALF);
+    /* Hosts have the same paths, and paths the same host: neither half may stand for the key. */
+    uint64_t at = mixed(host * 0x9E3779B97F4A7C15u + rest);
+    return (Walk){at, mixed(at ^ rest) | 1};
+}
+
+static uint64_t place_of(uint64_t at, uint64_t bits)
+{
+    return (uint64_t)((unsigned __int128)at * bits >> 64);
+}
+
+static int may_have(const uint8_t *filter, uint64_t bits, int hashes, Walk walk)
+{
+    for (int turn = 0; turn < hashes; turn++, walk.at += walk.step) {
+        uint64_t place = place_of(walk.at, bits);
+        if (!(filter[place >> 3] >> (place & 7) & 1))
+            return 0;
+    }
+    return 1;
+}
+
+static void put_in(uint8_t *filter, uint64_t bits, int hashes, Walk walk)
+{
+    for (int turn = 0; turn < hashes; turn++, walk.at += walk.step) {
+        uint64_t place = place_of(walk.at, bits);
+        filter[place >> 3] |= (uint8_t)(1 << (place & 7));
+    }
+}
+
+/* -- for Python */
+
+static const uint8_t *key_in(PyObject *key)
+{
+    if (PyBytes_CheckExact(key) && PyBytes_GET_SIZE(key) == KEY)
+        return (const uint8_t *)PyBytes_AS_STRING(key);
+    PyErr_SetString(PyExc_ValueError, "a key is 16 bytes");
+    return NULL;
+}
+
+static int has_arguments(Py_ssize_t given, Py_ssize_t wanted)
+{
+    if (given == wanted)
+        return 1;
+    PyErr_Format(PyExc_TypeError, "%zd arguments, not %zd", given, wanted);
+    return 0;
+}
+
+/* A writable buffer of at least `least` bytes, aligned as what lies in it is. */
+static int open_table(PyObject *owner, Py_buffer *table, Py_ssize_t least)
+{
+    if (PyObject_GetBuffer(owner, table, PyBUF_WRITABLE) < 0)
+        return 0;
+    if (table->len >= least && (uintptr_t)table->buf % sizeof(uint64_t) == 0)
+        return 1;
+    PyBuffer_Release(table);
+    PyErr_SetString(PyExc_ValueError, "a table is aligned and not empty");
+    return 0;
+}
+
+static uint64_t buckets_of(const Py_buffer *table)
+{
+    return (uint64_t)table->len / BUCKET;
+}
+
+static PyObject *certain_has(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer table;
+    const uint8_t *key;
+    if (!has_arguments(count, 2) || !(key = key_in(given[1])) || !open_table(given[0], &table, BUCKET))
+        return NULL;
+    int found = is_certain(table.buf, buckets_of(&table), key, 0);
+    PyBuffer_Release(&table);
+    return PyBool_FromLong(found);
+}
+
+static PyObject *certain_add(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer table;
+    const uint8_t *key;
+    if (!has_arguments(count, 2) || !(key = key_in(given[1])) || !open_table(given[0], &table, BUCKET))
+        return NULL;
+    is_certain(table.buf, buckets_of(&table), key, 1);
+    PyBuffer_Release(&table);
+    Py_RETURN_NONE;
+}
+
+static int note(PyObject *list, Py_ssize_t number)
+{
+    PyObject *found = PyLong_FromSsize_t(number);
+    int failed = !found || PyList_Append(list, found) < 0;
+    Py_XDECREF(found);
+    return !failed;
+}
+
+/* All places are fetched from memory before the first is looked at: 30 misses take as long as a few. */
+static void fetch_places(const Py_buffer *table, const uint8_t *keys, Py_ssize_t length)
+{
+    const uint8_t *places = table->buf;
+    for (Py_ssize_t at = 0; at + KEY <= length; at += KEY)
+        __builtin_prefetch(places + both_halves(keys + at) % buckets_of(table) * BUCKET);
+}
+
+static PyObject *all_unsure(const Py_buffer *table, const uint8_t *keys, Py_ssize_t length, const uint8_t *host)
+{
+    PyObject *unsure = PyList_New(0);
+    uint64_t buckets = buckets_of(table);
+    fetch_places(table, keys, length);
+    for (Py_ssize_t at = 0; unsure && at + KEY <= length; at += KEY) {
+        const uint8_t *key = keys + at;
+        if (!memcmp(key, host, HALF) && is_certain(table->buf, buckets, key, 0))
+            continue;
+        if (!note(unsure, at / KEY))
+            Py_CLEAR(unsure);
+    }
+    return unsure;
+}
+
+static PyObject *certain_lacks(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer table;
+    if (!has_arguments(count, 3))
+        return NULL;
+    PyObject *keys = given[1], *host = given[2];
+    if (!PyBytes_CheckExact(keys) || PyBytes_GET_SIZE(keys) % KEY || !PyBytes_CheckExact(host)
+        || PyBytes_GET_SIZE(host) != HALF) {
+        PyErr_SetString(PyExc_ValueError, "keys are 16 bytes each, and a host is 8");
+        return NULL;
+    }
+    if (!open_table(given[0], &table, BUCKET))
+        return NULL;
+    PyObject *unsure = all_unsure(
+        &table, (const uint8_t *)PyBytes_AS_STRING(keys), PyBytes_GET_SIZE(keys),
+        (const uint8_t *)PyBytes_AS_STRING(host));
+    PyBuffer_Release(&table);
+    return unsure;
+}
+
+static int hashes_in(PyObject *number)
+{
+    long hashes = PyLong_AsLong(number);
+    if (hashes >= 1 && hashes <= MOST_HASHES)
+        return (int)hashes;
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "a filter has 1 to 32 hashes");
+    return 0;
+}
+
+static PyObject *bloom_has(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer filter;
+    const uint8_t *key;
+    int hashes;
+    if (!has_arguments(count, 3) || !(hashes = hashes_in(given[1])) || !(key = key_in(given[2]))
+        || !open_table(given[0], &filter, 1))
+        return NULL;
+    int found = may_have(filter.buf, (uint64_t)filter.len * 8, hashes, walk_of(key));
+    PyBuffer_Release(&filter);
+    return PyBool_FromLong(found);
+}
+
+static PyObject *bloom_add(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer filter;
+    const uint8_t *key;
+    int hashes;
+    if (!has_arguments(count, 3) || !(hashes = hashes_in(given[1])) || !(key = key_in(given[2]))
+        || !open_table(given[0], &filter, 1))
+        return NULL;
+    put_in(filter.buf, (uint64_t)filter.len * 8, hashes, walk_of(key));
+    PyBuffer_Release(&filter);
+    Py_RETURN_NONE;
+}
+
+#define FAST(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL
+
+static PyMethodDef methods[] = {
+    {"certain_has", FAST(certain_has), "Whether a key is certainly known."},
+    {"certain_add", FAST(certain_add), "A key is certainly known from now on."},
+    {"certain_lacks", FAST(certain_lacks), "Numbers of those of many keys that are of another host or not known."},
+    {"bloom_has", FAST(bloom_has), "Whether a key may have been added."},
+    {"bloom_add", FAST(bloom_add), "Add a key."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "keyset", NULL, -1, methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit_keyset(void)
+{
+    return PyModule_Create(&definition);
+}

@@ -1,0 +1,81 @@
+"""Whatever comes and goes in the ready index, a walk finds what is there, in its order, and nothing else."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skitter.frontier.rocks import ready
+from skitter.frontier.rocks.memory import MemoryPlan
+from skitter.frontier.rocks.ready import TABLE, ReadyMarks
+from skitter.frontier.rocks.store import Batch, Store
+from skitter.settings import FrontierSettings
+
+TIER = 2
+TIMES = st.integers(0, 40)
+# True: a host becomes ready at that time, or no longer is; False: a lease walks up to then.
+STEPS = st.lists(st.tuples(st.booleans(), TIMES), max_size=60)
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with tempfile.TemporaryDirectory() as folder:
+        opened = Store(Path(folder), MemoryPlan.of(FrontierSettings(memory=16_000_000)))
+        yield opened
+        opened.close()
+
+
+def entry(at: int) -> bytes:
+    return bytes((TIER,)) + at.to_bytes(8, "big") + b"the-host"
+
+
+def flip(store: Store, marks: ReadyMarks, live: set[bytes], key: bytes) -> None:
+    batch = Batch(store)
+    if key in live:
+        live.remove(key)
+        batch.delete(TABLE, key)
+        marks.gone(TIER, key)
+    else:
+        live.add(key)
+        batch.put(TABLE, key, b"")
+        marks.put(TIER, key)
+    store.write(batch)
+
+
+@given(STEPS, st.integers(1, 8))
+def test_a_walk_finds_all_that_is_ready_in_its_order(
+    store: Store, steps: list[tuple[bool, int]], most_early: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ready, "_MOST_EARLY", most_early)
+        clear = Batch(store)
+        clear.delete_range(TABLE, b"", b"\xff")
+        store.write(clear)
+        marks, live = ReadyMarks(), set[bytes]()
+        for is_change, at in steps:
+            if is_change:
+                flip(store, marks, live, entry(at))
+            else:
+                found = list(marks.walk(store, TIER, entry(at)))
+                assert found == sorted(key for key in live if key < entry(at))
+            assert marks.first(store, TIER) == min(live, default=None)
+
+
+def test_what_is_ready_early_does_not_take_the_mark_back(store: Store) -> None:
+    """Else the next lease walks over the tombstones of all hosts that were taken before."""
+    clear = Batch(store)
+    clear.delete_range(TABLE, b"", b"\xff")
+    store.write(clear)
+    marks, live = ReadyMarks(), set[bytes]()
+    for at in (10, 20, 30):
+        flip(store, marks, live, entry(at))
+    flip(store, marks, live, entry(10))
+    assert list(marks.walk(store, TIER, entry(40))) == [entry(20), entry(30)]
+    flip(store, marks, live, entry(1))
+    assert list(marks.walk(store, TIER, entry(40))) == [entry(1), entry(20), entry(30)]
+    assert marks._lows[TIER] == entry(20)

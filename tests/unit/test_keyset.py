@@ -1,0 +1,125 @@
+"""The kernels of keys and of fingerprints say what their twins in Python say, and leave the same bits."""
+
+from __future__ import annotations
+
+from mmap import mmap
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skitter.frontier.rocks import keyset_plain, nearwords_plain
+from skitter.frontier.rocks.near_filter import _masks
+from skitter.frontier.rocks.rows import UrlRow, encode, fresh, slots_of
+from skitter.model import UrlState, Via
+from tests.frontier_kit import discovered
+
+keyset = pytest.importorskip("skitter.native.keyset", reason="the kernel was not built")
+nearwords = pytest.importorskip("skitter.native.nearwords", reason="the kernel was not built")
+
+HOSTS = st.sampled_from([bytes(8), b"\xff" * 8, b"one-host", b"two-host"])
+KEYS = st.builds(bytes.__add__, HOSTS, st.binary(min_size=8, max_size=8))
+# few places, so that keys meet in them; sizes that are no multiple of what lies in a table
+SIZES = st.integers(24, 400)
+FINGERPRINTS = st.lists(st.integers(0, (1 << 64) - 1), max_size=30)
+
+
+@given(SIZES, st.lists(KEYS), st.lists(KEYS), HOSTS)
+def test_what_is_certain_is_the_same_with_and_without_the_kernel(
+    size: int, added: list[bytes], asked: list[bytes], host: bytes
+) -> None:
+    kernel, plain = mmap(-1, size), mmap(-1, size)
+    for key in added:
+        keyset.certain_add(kernel, key)
+        keyset_plain.certain_add(plain, key)
+    assert kernel[:] == plain[:]
+    every = [*asked, *added]
+    assert [keyset.certain_has(kernel, key) for key in every] == [
+        keyset_plain.certain_has(plain, key) for key in every
+    ]
+    joined = b"".join(every)
+    assert keyset.certain_lacks(kernel, joined, host) == keyset_plain.certain_lacks(plain, joined, host)
+
+
+@given(SIZES, st.integers(1, 32), st.lists(KEYS), st.lists(KEYS))
+def test_the_seen_filter_has_the_same_bits_with_and_without_the_kernel(
+    size: int, hashes: int, added: list[bytes], asked: list[bytes]
+) -> None:
+    kernel, plain = mmap(-1, size), mmap(-1, size)
+    for key in added:
+        keyset.bloom_add(kernel, hashes, key)
+        keyset_plain.bloom_add(plain, hashes, key)
+    assert kernel[:] == plain[:]
+    assert all(keyset.bloom_has(kernel, hashes, key) for key in added)
+    assert [keyset.bloom_has(kernel, hashes, key) for key in asked] == [
+        keyset_plain.bloom_has(plain, hashes, key) for key in asked
+    ]
+
+
+@pytest.mark.parametrize("way", [keyset, keyset_plain], ids=["kernel", "plain"])
+def test_what_is_no_key_is_refused(way: ModuleType) -> None:
+    table = mmap(-1, 64)
+    for key in (b"", bytes(15), bytes(17)):
+        for ask in (way.certain_has, way.certain_add):
+            with pytest.raises(ValueError, match="16 bytes"):
+                ask(table, key)
+        with pytest.raises(ValueError, match="16 bytes"):
+            way.bloom_has(table, 9, key)
+    for keys, host in ((bytes(17), bytes(8)), (bytes(16), bytes(7))):
+        with pytest.raises(ValueError, match="16 bytes"):
+            way.certain_lacks(table, keys, host)
+    for hashes in (0, 33):
+        with pytest.raises(ValueError, match="hashes"):
+            way.bloom_add(table, hashes, bytes(16))
+
+
+@given(st.integers(1, 40), FINGERPRINTS, FINGERPRINTS, st.sets(st.integers(0, 63), max_size=3))
+def test_near_fingerprints_are_the_same_with_and_without_the_kernel(
+    words: int, added: list[int], asked: list[int], bits: set[int]
+) -> None:
+    kernel, plain = mmap(-1, 8 * words), mmap(-1, 8 * words)
+    nearwords.add(kernel, _masks(), added)
+    nearwords_plain.add(plain, _masks(), added)
+    assert kernel[:] == plain[:]
+    every = asked + [one ^ sum(1 << bit for bit in bits) for one in added]
+    assert nearwords.suspects(kernel, _masks(), every) == nearwords_plain.suspects(plain, _masks(), every)
+    for one in asked[:3]:
+        assert nearwords.close_to(one, every, 30) == nearwords_plain.close_to(one, every, 30)
+
+
+@pytest.mark.parametrize("number", [-1, 1 << 64])
+def test_what_is_no_fingerprint_is_refused(number: int) -> None:
+    table = mmap(-1, 64)
+    for way in (nearwords, nearwords_plain):
+        with pytest.raises(OverflowError):
+            way.add(table, _masks(), [number])
+        with pytest.raises(OverflowError):
+            way.suspects(table, _masks(), [number])
+
+
+@given(
+    st.text(max_size=40),
+    st.integers(0, 100),
+    st.integers(0, 300),
+    st.none() | KEYS,
+    st.sampled_from([b"", b"ab", b"abcd"]),
+    st.integers(1, 1 << 63),
+)
+def test_the_row_of_a_new_url_is_what_its_values_encode_to(
+    path: str, priority: int, depth: int, parent: bytes | None, linkers: bytes, seq: int
+) -> None:
+    found = discovered("http://a.test/", depth=depth, parent=parent, hops=2)  # type: ignore[arg-type]
+    (slot,) = slots_of(b"one-host", 2, priority, [seq])
+    row = UrlRow(
+        url="http://a.test/" + path,
+        state=UrlState.QUEUED,
+        priority=priority,
+        depth=depth,
+        via=Via.LINK,
+        parent=parent,
+        hops=2,
+        slot=slot,
+        linkers=linkers,
+    )
+    assert fresh(found, priority, 2, linkers).row(row.url, slot) == encode(row)
