@@ -78,3 +78,10 @@ def test_those_who_wait_come_before_those_who_come_later() -> None:
 
     asyncio.run(main())
     assert order == sorted(order)
+
+
+def test_short_pages_that_had_to_wait_share_turns_as_well() -> None:
+    reading = Reading(seconds=0.002)
+    asyncio.run(reading.all(300))
+    assert reading.seen.count(PAGE) == 300
+    assert reading.seen.count(OTHERS) < 300 / 5
