@@ -23,10 +23,7 @@ STAGES = {
         "skitter.fetch.lanes:Lane.begin",
     ),
     "one request: set-up, limits, conclusion": ("skitter.fetch.curl:Fetcher.fetch",),
-    "parse: the tree": ("skitter.parse.html:_parse",),
-    "parse: anchors": ("skitter.parse.html:_links",),
-    "parse: text": ("skitter.parse.html:main_text",),
-    "parse: title, base, directives": ("skitter.worker.step:read_page",),
+    "parse": ("skitter.worker.step:read_page",),
     "fingerprint": ("skitter.parse.fingerprint:simhash",),
     "links: resolve and hash": (
         "skitter.urls.links:LinkReader.resolve",

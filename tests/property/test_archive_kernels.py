@@ -15,7 +15,7 @@ from skitter.archive.columns import NAMES, columns_of
 from skitter.archive.rows import Said, framed_row
 from skitter.archive.warc import digest_field, warc_date
 from skitter.model import Exchange, Link, RecordAt
-from tests.exchanges import exchange
+from tests.exchanges import exchange, sha256
 
 _WHY = "the kernels were not built"
 columns = pytest.importorskip("skitter.native.columns", reason=_WHY)
@@ -245,6 +245,16 @@ def test_a_damaged_journal_is_read_as_python_reads_it_or_left_to_it(
     found = columns.columns_of(damaged)
     if found is not None:
         assert found == columns_plain.columns_of(damaged)
+
+
+def test_a_text_that_came_without_its_digest_is_left_to_python_which_makes_one() -> None:
+    pieces = rowpieces_plain.row_pieces(
+        exchange(), Said(), "http://a.test/", "k", "d", "", b"text", b"", True
+    )
+    journal = b"".join(framed_row(pieces, RecordAt("s", 1, 2), ""))
+    assert columns.columns_of(journal) is None
+    made = dict(zip(NAMES, columns_of(journal).columns, strict=True))["text_digest"]
+    assert made[1] == f"sha256:{sha256(b'text').hex()}".encode()
 
 
 def test_a_journal_of_damaged_text_makes_no_table() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from skitter.parse.content import PageContent, language_tag
 from skitter.parse.page import read_page
 from skitter.parse.pdf import PdfReading, with_pdf
+from tests.readings import readings
 
 
 def text_of(body: str) -> str:
@@ -36,6 +37,29 @@ def text_of(body: str) -> str:
 )
 def test_the_text_is_what_the_page_is_about(body: str, text: str) -> None:
     assert text_of(body) == text
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<h1>One</h1> <p>two\n  three<p>four", "One\ntwo three\nfour"),
+        ("a<b>b</b> c<span> d </span>e", "ab c d e"),
+        ("a<br>b<hr>c<br><br>d", "a\nb\nc\nd"),
+        ("<ul><li>one<li>two</ul><dl><dt>a<dd>b</dl>", "one\ntwo\na\nb"),
+        ("<table><tr><th>a<th>b<tr><td> c <td><p>d<td>e</table>", "a\tb\nc\nd\ne"),
+        ("<table><caption>x</caption><tr><td>a<td><td>b</table>y", "x\na\tb\ny"),
+        ("x<pre>\n a\n  b\n</pre>y<textarea> t </textarea>z", "x\n a\n  b\ny  t  z"),
+        ("a<svg><text>no</text></svg>b<button>no</button>c<script>no</script>d", "a b cd"),
+        ("<form>a<fieldset><legend>b</legend>c</fieldset></form>d", "a\nb\nc\nd"),
+        ("a\u00a0b &nbsp; c", "a\u00a0b \u00a0 c"),
+        ("<footer>x</footer><div role=search>no</div><p>words", "words"),
+        ("<title>t</title><noframes>no</noframes><iframe>no</iframe>words", "words"),
+    ],
+)
+def test_blocks_are_lines_and_cells_are_separated_by_tabs(body: str, text: str) -> None:
+    for page in readings(body.encode()):
+        assert page is not None
+        assert page.text == text
 
 
 def test_links_in_what_is_left_out_of_the_text_are_still_found() -> None:

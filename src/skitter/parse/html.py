@@ -1,241 +1,99 @@
 """HTML and XHTML: title, links, base, canonical, language and robots directives of one document.
 
-The reader behind `read_page` for the types that most of a crawl consists of: 27 KB with 115 anchors take
-350 us, of which the parser, turbohtml, takes 170 (docs/adr/0005-html-parser.md). It answers what elements
-there are of one tag from an index, in under 1 us, which is why each kind is asked for by itself.
-Nothing here may cost more than linear time on a hostile tree.
+The reader behind `read_page` for the types that most of a crawl consists of. Nearly every page is read in one
+pass by the kernel in C; XHTML, other charsets and whatever a browser repairs in an odd way are left to the tree
+(docs/adr/0005-html-parser.md). Both say the same, and neither may cost more than linear time on a hostile page.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from itertools import islice
-
-import ada_url
-import turbohtml
-from turbohtml import Document, Element, Namespace, Text
+from functools import lru_cache
 
 from skitter.model import Link
-from skitter.parse.charset import FALLBACK, UTF_8, decode, encoding_name, guess
-from skitter.parse.content import PageContent, Source, language_tag
-from skitter.parse.directives import Directives, read_directives
-from skitter.parse.href import clean_href, in_charset, parse_refresh, without_fragment
-from skitter.parse.media import XHTML, is_wanted, parse_content_type
-from skitter.parse.requisites import requisites
-from skitter.parse.text import main_text
+from skitter.parse.charset import UTF_8, encoding_name, guess
+from skitter.parse.content import PageContent, Source
+from skitter.parse.html_parts import Parts, Triple, follow, page_of
+from skitter.parse.html_tree import TreeReader, requisites_of
+from skitter.parse.media import HTML
+from skitter.parse.text import MOST_CHARACTERS
 
-_LONGEST_TITLE = 500
-_LONGEST_ANCHOR = 200
-# Anchors can nest through <object> or SVG, so reading each one's whole subtree is quadratic: 10,000 nested
-# ones in 10 MB would take half a minute. This many nodes hold the text of any honest anchor.
-_NODES_PER_ANCHOR = 64
-_UNICODE = frozenset((UTF_8, "UTF-16LE", "UTF-16BE", "replacement"))
-_FOLLOWED_RELS = frozenset(("next", "prev", "alternate", "canonical"))
-# XML closes these with a slash; an HTML parser does not, and would take the rest of the page for a script.
-_CLOSED_WITH_SLASH = re.compile(
-    r"<(script|style|title|textarea|iframe|noscript|a)\b((?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*+)(?<=/)>",
-    re.IGNORECASE,
-)
+try:
+    from skitter.native.markup import read as _read
+except ImportError:
+
+    def _read(*_: object) -> None:  # type: ignore[misc]
+        """Not built: then no page is for the kernel."""
+
+
+_tree = TreeReader()
+# HTML 13.2.3.2 to the letter is for the tree; of what a charset is declared by, only these are plain.
+_DECLARED = re.compile(r"[\w/.+-]*\s*;\s*charset=\s*([\w:.-]+)\s*", re.IGNORECASE | re.ASCII)
+_XML_DECLARED = re.compile(rb"<\?xml version=\"1\.[01]\" encoding=\"([\w:.-]{1,40})\"[^>]*>")
+# Encodings in which ASCII bytes are not ASCII characters, or not all of them.
+_NOT_ASCII = frozenset(("UTF-16LE", "UTF-16BE", "ISO-2022-JP", "replacement"))
+_MARK = b"\xef\xbb\xbf"
+_LONGEST_DECLARATION = 100
 
 
 class HtmlReader:
     def read(self, source: Source) -> PageContent:
-        document, charset = _parse(source)
-        base = _base(document, source.url)
-        refresh = _refresh(document)
-        return PageContent(
-            media_type=source.media_type,
-            base=base,
-            title=_title(document),
-            links=_links(document, refresh, source, charset),
-            canonical=_resolved(base, _canonical(document), charset),
-            language=_language(document) or source.language,
-            directives=_directives(document, source),
-            charset=charset,
-            refresh=_resolved(base, refresh, charset),
-            requisites=_requisites(document, source, charset) if source.with_requisites else (),
-            # last, because it takes the tree apart
-            text=main_text(document, source.body) if source.with_text else "",
-        )
+        return read_in_one_pass(source) or _tree.read(source)
 
 
-def _requisites(document: Document, source: Source, charset: str) -> tuple[str, ...]:
-    found = requisites(document, source.max_links)
-    return found if charset in _UNICODE else tuple(in_charset(href, charset) for href in found)
+def read_in_one_pass(source: Source) -> PageContent | None:
+    """None for a page that only the tree can tell of."""
+    if source.media_type != HTML:
+        return None
+    product = source.product.lower().encode()
+    read = _read(source.body, source.with_text, source.with_anchors, product, Link, follow)
+    if read is None:
+        return None
+    title, base, lang, xml_lang, metas, links, anchors, areas, frames, text, charsets, is_ascii, stray = read
+    charset = _charset(source, charsets, is_ascii, stray)
+    if not charset:
+        return None
+    text = text[:MOST_CHARACTERS]
+    framed = (("iframe", frames),)
+    needed = requisites_of(source) if source.with_requisites else ()
+    parts = Parts(title, base, lang, xml_lang, metas, links, anchors, areas, framed, text, needed)
+    return page_of(parts, source, charset)
 
 
-def _parse(source: Source) -> tuple[Document, str]:
-    if source.media_type == XHTML:
-        text, charset = decode(source.body, source.charset)
-        return turbohtml.parse(_CLOSED_WITH_SLASH.sub(r"<\1\2></\1>", text), positions=False), charset
-    body, name = source.body, encoding_name(source.charset)
-    document = turbohtml.parse(body, encoding=name or None, positions=False)
-    if document.encoding_confidence == "tentative" and document.encoding == FALLBACK:
-        guessed = guess(body)
-        if guessed != FALLBACK:
-            document = turbohtml.parse(body, encoding=guessed, positions=False)
-    return document, document.encoding or FALLBACK
+def _charset(source: Source, declared: list[Triple], is_ascii: bool, stray: bool) -> str:
+    """The name of the encoding, when it is certain and these bytes mean in it what they mean in UTF-8."""
+    body = source.body
+    if body.startswith(_MARK):
+        return UTF_8
+    name = encoding_name(source.charset) or _declared(body, declared, stray)
+    if name == UTF_8 or (is_ascii and name not in _NOT_ASCII):
+        return name
+    return ""
 
 
-def _base(document: Document, url: str) -> str:
-    """HTML 2.4.3: the first base element with an href; one that cannot be resolved, or leads to data or
-    script, counts as none."""
-    for element in document.find_all("base"):
-        if (href := element.attr("href")) is not None:
-            resolved = absolute(url, href)
-            return url if resolved.startswith(("data:", "javascript:")) else resolved or url
-    return url
-
-
-def absolute(base: str, href: str) -> str:
-    """Empty when the href means nothing on that base."""
-    try:
-        return str(ada_url.join_url(base, href))
-    except (ValueError, UnicodeError):
+def _declared(body: bytes, declared: list[Triple], stray: bool) -> str:
+    """By meta elements and the XML declaration, if they agree; else guessed. Empty when that is for the tree."""
+    names = {_name(charset, content) for charset, content, _ in declared}
+    if body.startswith(b"<?x"):
+        found = _XML_DECLARED.match(body)
+        names.add(encoding_name(found[1].decode()) if found and names else "")
+    if stray or len(names) > 1:
         return ""
+    return names.pop() if names else guess(body)
 
 
-def _resolved(base: str, href: str, charset: str) -> str:
-    if not href:
+def _name(charset: str | None, content: str | None) -> str:
+    if len(charset or "") + len(content or "") > _LONGEST_DECLARATION:
         return ""
-    return absolute(base, href if charset in _UNICODE else in_charset(href, charset))
+    return _name_of_short(charset, content)
 
 
-def _title(document: Document) -> str:
-    for element in document.find_all("title"):
-        if element.namespace is Namespace.HTML:
-            return " ".join(element.text[: 4 * _LONGEST_TITLE].split())[:_LONGEST_TITLE]
-    return ""
-
-
-def _language(document: Document) -> str:
-    root = document.root
-    language = (root.attr("lang") or root.attr("xml:lang") or "") if root is not None else ""
-    if not language:
-        language = next(_metas(document, "http-equiv", "content-language"), "")
-    return language_tag(language)
-
-
-def _metas(document: Document, attribute: str, *names: str) -> Iterator[str]:
-    """The contents of the meta elements whose attribute has one of these (lower-case) values."""
-    for element in document.find_all("meta"):
-        value = element.attr(attribute)
-        if value is not None and value.strip().lower() in names:
-            yield element.attr("content") or ""
-
-
-def _directives(document: Document, source: Source) -> Directives:
-    metas = _metas(document, "name", "robots", source.product.lower())
-    return read_directives(
-        source.robots_tags, islice(metas, 20), product=source.product, signal=source.content_signal
-    )
-
-
-def _refresh(document: Document) -> str:
-    """Where the first meta refresh that can be read leads to; empty when to the page itself."""
-    for content in _metas(document, "http-equiv", "refresh"):
-        if found := parse_refresh(content):
-            return clean_href(found[1])
-    return ""
-
-
-def _canonical(document: Document) -> str:
-    for element in document.find_all("link"):
-        if "canonical" in _tokens(element.attr("rel")) and (href := clean_href(element.attr("href") or "")):
-            return href
-    return ""
-
-
-def _tokens(rel: str | None) -> list[str]:
-    return rel.lower().split() if rel else []
-
-
-def _links(document: Document, refresh: str, source: Source, charset: str) -> tuple[Link, ...]:
-    """Distinct hrefs, at most `limit`: of head links, then anchors, areas, frames and the refresh, each in
-    the page's order. The first text is kept; an occurrence that may be followed wins over a nofollow."""
-    found: dict[str, Link] = {}
-    limit = source.max_links
-    _add_head_links(document, found, limit)
-    _add_anchors(document, found, limit, _anchor_text if source.with_anchors else _no_text)
-    for tag, attribute in (("area", "href"), ("iframe", "src"), ("frame", "src")):
-        for element in document.find_all(tag):
-            if href := clean_href(element.attr(attribute) or ""):
-                _add(found, Link(href, "", " ".join(_tokens(element.attr("rel"))), tag), limit)
-    if refresh:
-        _add(found, Link(refresh, "", "", "refresh"), limit)
-    if charset in _UNICODE:
-        return tuple(found.values())
-    return tuple(
-        Link(in_charset(link.href, charset), link.text, link.rel, link.tag) for link in found.values()
-    )
-
-
-def _add_head_links(document: Document, found: dict[str, Link], limit: int) -> None:
-    for element in document.find_all("link"):
-        rel = _tokens(element.attr("rel"))
-        if _FOLLOWED_RELS.isdisjoint(rel) or "stylesheet" in rel:
-            continue
-        # WordPress puts two oEmbed alternates (JSON, XML) on every page; neither is a document.
-        declared = parse_content_type(element.attr("type") or "").essence
-        if is_wanted(declared) and (href := clean_href(element.attr("href") or "")):
-            _add(found, Link(href, "", " ".join(rel), "link"), limit)
-
-
-def _add_anchors(
-    document: Document, found: dict[str, Link], limit: int, text_of: Callable[[Element], str]
-) -> None:
-    """Most anchors repeat an href or jump within the page: `settled` lets those pass for 0.2 us each."""
-    settled: set[str | None] = {""}
-    for element in document.iter_elements("a"):
-        raw = element.attr("href")
-        if raw in settled:
-            continue
-        if raw is None:
-            raw = element.attr("xlink:href") or ""
-        elif "#" in raw:
-            if raw[0] == "#":
-                continue
-            raw = without_fragment(raw)
-            if raw in settled:
-                continue
-        rel = element.attr("rel")
-        rel = " ".join(_tokens(rel)) if rel else ""
-        if not rel or not _is_nofollow(rel):
-            settled.add(raw)
-        href = clean_href(raw)
-        if not href:
-            continue
-        if href in found:
-            if found[href].rel:
-                _add(found, Link(href, "", rel, "a"), limit)
-        elif len(found) < limit:
-            found[href] = Link(href, text_of(element), rel, "a")
-        else:
-            return
-
-
-def _add(found: dict[str, Link], link: Link, limit: int) -> None:
-    known = found.get(link.href)
-    if known is None:
-        if len(found) < limit:
-            found[link.href] = link
-    elif known.rel and _is_nofollow(known.rel) and not _is_nofollow(link.rel):
-        found[link.href] = Link(link.href, known.text, link.rel, link.tag)
-
-
-def _is_nofollow(rel: str) -> bool:
-    return "nofollow" in rel.split()
-
-
-def _no_text(element: Element) -> str:
-    return ""
-
-
-def _anchor_text(element: Element) -> str:
-    if len(element) == 1 and type(only := element[0]) is Text:
-        text = only.data
+@lru_cache(maxsize=256)
+def _name_of_short(charset: str | None, content: str | None) -> str:
+    if charset is None:
+        found = _DECLARED.fullmatch(content or "")
+        label = found[1] if found else ""
     else:
-        nodes = islice(element.descendants, _NODES_PER_ANCHOR)
-        text = "".join(node.data[: 4 * _LONGEST_ANCHOR] for node in nodes if type(node) is Text)
-    return " ".join(text[: 4 * _LONGEST_ANCHOR].split())[:_LONGEST_ANCHOR]
+        label = charset if content is None else ""
+    name = encoding_name(label)
+    return "" if name.startswith(("UTF-16", "x-user")) else name
