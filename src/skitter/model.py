@@ -232,7 +232,7 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     told_inside: bytes = b""
     """The last bytes of the keys, joined, of those of them that lead within the page's own section."""
     note: str = ""
-    simhash: int | None = None
+    simhash: Annotated[int, Meta(ge=0)] | None = None
     canonical: str = ""
     """The URL that the page itself calls canonical, when that is another page by its key."""
 

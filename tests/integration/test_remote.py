@@ -401,6 +401,22 @@ def test_links_that_are_none_are_refused(tmp_path: Path) -> None:
     run(tmp_path, use)
 
 
+def test_a_fingerprint_that_is_none_is_refused_and_the_desk_goes_on(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        brain, link = await joined(where), linked(where)
+        await brain.settle([dated(await next_lease(brain), office.clock.now())])  # robots.txt
+        made = dated(await next_lease(brain), office.clock.now())
+        result = Fetched(status=200, simhash=-1)
+        broken = msgspec.structs.replace(made, outcome=msgspec.structs.replace(made.outcome, result=result))
+        ask = SettleAsk(worker="w", incarnation="1", sequence=1, deliveries=[broken])
+        with pytest.raises(Refused, match="422"):
+            await link.post(SETTLE, msgspec.msgpack.encode(ask))
+        await brain.settle([made])
+        assert (await office.frontier.stats()).fetches == 2
+
+    run(tmp_path, use)
+
+
 class Watching:
     """A witness of what reaches the frontier, and of what it says to it."""
 
