@@ -259,7 +259,12 @@ class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     tasks_per_lease: Annotated[
         AtLeastOne, Doc(description="URLs of one host handed to a worker at once, at most.")
     ] = 5
-    lease_duration: Annotated[Positive, Doc(description="Seconds a worker may hold a host unrenewed.")] = 60.0
+    lease_duration: Annotated[
+        Positive,
+        Doc(
+            description="Seconds a worker may hold a host unrenewed; those that a crawl starts itself at least 60."
+        ),
+    ] = 60.0
     tier_weights: Annotated[
         tuple[int, ...], Doc(description="How often the priority tiers F0 to F3 are served.")
     ] = (8, 4, 2, 1)
