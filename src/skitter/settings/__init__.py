@@ -262,7 +262,7 @@ class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     lease_duration: Annotated[
         Positive,
         Doc(
-            description="Seconds a worker may hold a host unrenewed; those that a crawl starts itself at least 60."
+            description="Seconds a worker may hold a host unrenewed; those a crawl starts itself at least 60."
         ),
     ] = 60.0
     tier_weights: Annotated[
