@@ -30,7 +30,7 @@ STAGES = {
         "skitter.worker.step:followed",
         "skitter.worker.step:told",
     ),
-    "digests": ("skitter.worker.step:sha256", "skitter.archive.warc:_digested"),
+    "digests": ("skitter.worker.step:digests_of", "skitter.archive.warc:_digested"),
     "deflate": ("isal.isal_zlib:compress",),
     "archive: header blocks, index line": ("skitter.archive.packing:Packer.pack",),
     "archive: table rows": ("skitter.archive.packing:row_pieces",),

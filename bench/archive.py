@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from bench._report import last_line, progress, table
 from skitter.archive import warc
 from skitter.archive.coding import GZIP, ZSTD
+from skitter.archive.digests import digests_of
 from skitter.archive.packing import Packer
 from skitter.archive.rowpieces import row_pieces
 from skitter.archive.rows import Said, described, outlinks_of
@@ -103,8 +104,7 @@ def archived(given: Sequence[Given], settings: ArchiveSettings) -> dict[str, int
         archive = Archive.open(Path(folder), settings, SystemClock(), (), {})
         packer = Packer(settings)
         for number, (exchange, said) in enumerate(given, 1):
-            digest = sha256(exchange.body).digest()
-            archive.place(packer.pack(exchange, digest=digest, media_type="text/html", said=said))
+            archive.place(packer.pack(exchange, digests_of(exchange), media_type="text/html", said=said))
             if number % COMMIT == 0:
                 archive.marks()
                 archive.committed()
@@ -158,6 +158,7 @@ def stages(given: Sequence[Given]) -> dict[str, Callable[[], object]]:
     short = GZIP.coder(1).short
     return {
         "SHA-256 of the body": each(lambda e, _: sha256(e.body).digest()),
+        "both digests": each(lambda e, _: digests_of(e)),
         **{
             f"{coding.name} of the response (level {level})": bodies(coding.coder(level).page)
             for coding in (GZIP, ZSTD)

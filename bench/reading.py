@@ -18,6 +18,7 @@ from pathlib import Path
 import pyarrow
 from pyarrow import parquet
 
+from skitter.archive.digests import digests_of
 from skitter.archive.packing import Packer
 from skitter.archive.store import Archive
 from skitter.clock import SystemClock
@@ -74,7 +75,7 @@ def make_pages(folder: Path, docs: Path, most: int) -> int:
             body=body,
             sent_at=1.7e9 + number,
         )
-        archive.place(packer.pack(exchange, digest=sha256(body).digest(), media_type="text/html"))
+        archive.place(packer.pack(exchange, digests_of(exchange), media_type="text/html"))
     archive.marks()
     archive.committed()
     archive.close()

@@ -24,7 +24,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from statistics import quantiles
 
@@ -36,6 +35,7 @@ from bench._keys import KEYS
 from bench._nginx import serving
 from bench._report import last_line, progress, table
 from bench.archive import DOCUMENTS, exchanges, read
+from skitter.archive.digests import digests_of
 from skitter.archive.packing import Packer, Parcel
 from skitter.clock import SystemClock
 from skitter.desk.brain import Delivery
@@ -138,9 +138,7 @@ def _link(host: Host, path: int, task: Task) -> Discovered:
 def parcels() -> list[Parcel]:
     packer = Packer(ArchiveSettings())
     given = read(exchanges(DOCUMENTS, 100), LinkReader(KEYS))
-    return [
-        packer.pack(e, digest=sha256(e.body).digest(), media_type="text/html", said=said) for e, said in given
-    ]
+    return [packer.pack(e, digests_of(e), media_type="text/html", said=said) for e, said in given]
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import zstandard
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
+from skitter.archive.digests import digests_of
 from skitter.archive.packing import Packer
 from skitter.archive.rows import NOTHING_SAID, Said
 from skitter.archive.store import Archive, Archived
@@ -52,7 +53,7 @@ def stored_in(
 ) -> Archived:
     """Packed as a worker does it, placed as the desk does."""
     packer = Packer(archive._settings)
-    parcel = packer.pack(given, digest=sha256(given.body), media_type=media_type, said=said)
+    parcel = packer.pack(given, digests_of(given), media_type=media_type, said=said)
     return archive.place(parcel, original)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from skitter.archive.digests import digests_of
 from skitter.archive.packing import Packer
 from skitter.archive.store import Archive
 from skitter.desk.brain import Delivery, Standing
@@ -45,7 +46,7 @@ def delivery(lease: HostLease, task: Task, body: bytes = BODY, result: Result | 
         ended_at=given.sent_at,
         result=result or Fetched(status=200, digest=digest, size=len(body)),
     )
-    return Delivery(outcome, PACKER.pack(given, digest=digest, media_type="text/html"))
+    return Delivery(outcome, PACKER.pack(given, digests_of(given), media_type="text/html"))
 
 
 @asynccontextmanager
@@ -189,7 +190,7 @@ def test_the_archive_takes_parcels_whatever_worker_packed_them(tmp_path: Path) -
     archive = Archive.open(tmp_path, ArchiveSettings(), _Clock(), (), {})
     given = exchange()
     for packer in (PACKER, bare):
-        archive.place(packer.pack(given, digest=sha256(given.body), media_type="text/html"))
+        archive.place(packer.pack(given, digests_of(given), media_type="text/html"))
     archive.marks()
     archive.committed()
     archive.close()

@@ -19,6 +19,7 @@ import zstandard
 
 import skitter
 from skitter.archive.coding import CODINGS, GZIP, ZSTD, coding_of, is_segment, stem_of
+from skitter.archive.digests import digests_of
 from skitter.archive.packing import Packer
 from skitter.archive.store import Archive
 from skitter.collection.export.wacz import write_wacz
@@ -38,7 +39,6 @@ from tests.exchanges import (
     read_with_fastwarc,
     read_with_warcio,
     segments_of,
-    sha256,
     stored_in,
     unpacked,
 )
@@ -207,7 +207,7 @@ def test_parcels_of_a_worker_with_the_other_setting_are_compressed_anew(
     packer = Packer(ArchiveSettings(compression=worker, metadata=metadata))
     archive = Archive.open(tmp_path, ArchiveSettings(compression=here), FakeClock(SENT_AT), (), {})
     for given in (exchange(), exchange("http://a.test/silent", request=b"")):
-        archive.place(packer.pack(given, digest=sha256(given.body), media_type="text/html"))
+        archive.place(packer.pack(given, digests_of(given), media_type="text/html"))
     archive.marks()
     archive.committed()
     archive.close()

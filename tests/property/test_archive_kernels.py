@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from skitter.archive import columns_plain, placing_plain, rowpieces_plain, texts_plain, usual_plain
 from skitter.archive.columns import NAMES, columns_of
+from skitter.archive.digests import digests_of, one_by_one
 from skitter.archive.rows import Said, framed_row
 from skitter.archive.warc import digest_field, warc_date
 from skitter.model import Exchange, Link, RecordAt
@@ -19,6 +20,7 @@ from tests.exchanges import exchange, sha256
 
 _WHY = "the kernels were not built"
 columns = pytest.importorskip("skitter.native.columns", reason=_WHY)
+digests_kernel = pytest.importorskip("skitter.native.digests", reason=_WHY)
 placing = pytest.importorskip("skitter.native.placing", reason=_WHY)
 rowpieces = pytest.importorskip("skitter.native.rowpieces", reason=_WHY)
 shortgzip = pytest.importorskip("skitter.native.shortgzip", reason=_WHY)
@@ -283,3 +285,20 @@ def test_repeats_of_every_length_and_distance_inflate_to_what_they_were(distance
 def test_what_is_not_short_is_left_to_another_compressor() -> None:
     assert gzip.decompress(shortgzip.short_member(bytes(4096))) == bytes(4096)
     assert shortgzip.short_member(bytes(4097)) is None
+
+
+@given(st.binary(max_size=300), st.binary(max_size=300))
+def test_both_digests_are_those_of_hashlib(head: bytes, body: bytes) -> None:
+    given = exchange(body=body)
+    found = digests_of(given)
+    assert found[1:] == (sha256(body), sha256(found.head + body)) == one_by_one(found.head, body)
+    native = digests_kernel.digests(head, body)
+    assert native in (None, (sha256(body), sha256(head + body)))
+
+
+@pytest.mark.parametrize("head", [0, 1, 55, 56, 63, 64, 65, 127, 128, 300])
+def test_digests_are_right_at_the_ends_of_blocks(head: int) -> None:
+    start, rest = bytes(range(256))[:head] * (1 if head <= 256 else 2), bytes(range(251)) * 20
+    for length in (*range(200), 4_096, 5_000):
+        body = rest[:length]
+        assert digests_kernel.digests(start, body) in (None, (sha256(body), sha256(start + body)))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skitter.archive import warc
+from skitter.archive.digests import digests_of
 from skitter.archive.heads import response_head
 from skitter.archive.surt import surt
 from tests.exchanges import exchange, read_with_fastwarc, read_with_warcio, sha256
@@ -43,9 +44,9 @@ def test_whatever_a_server_sent_two_readers_find_the_same_body(head: bytes, body
     fields = warc.response_fields(
         sent, warc.common_fields(sent, sent.url), warc.digest_field(sha256(body)), "", ID
     )
-    stored_head = response_head(sent.head, sent.status, len(body))
-    block = warc.digest_field(warc.block_digest(stored_head, body))
-    member = warc.response_record(stored_head, body, block, ID, warc.warc_date(sent.sent_at), fields)
+    digests = digests_of(sent)
+    block = warc.digest_field(digests.block)
+    member = warc.response_record(digests.head, body, block, ID, warc.warc_date(sent.sent_at), fields)
     (by_warcio,) = read_with_warcio(member)
     (by_fastwarc,) = read_with_fastwarc(member)
     assert by_warcio.payload == by_fastwarc.payload == body

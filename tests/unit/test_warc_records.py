@@ -8,6 +8,7 @@ import uuid
 import pytest
 
 from skitter.archive import warc
+from skitter.archive.digests import digests_of
 from skitter.archive.heads import request_head, response_head
 from skitter.archive.surt import _surt, surt
 from skitter.model import Copy, Exchange
@@ -22,9 +23,9 @@ def response(given: Exchange, media_type: str = "text/html") -> bytes:
     common = warc.common_fields(given, warc.target_uri(given.url))
     payload = warc.digest_field(sha256(given.body))
     fields = warc.response_fields(given, common, payload, warc.media_type_of(media_type), ID)
-    head = response_head(given.head, given.status, len(given.body))
-    block = warc.digest_field(warc.block_digest(head, given.body))
-    return warc.response_record(head, given.body, block, ID, DATE, fields)
+    digests = digests_of(given)
+    block = warc.digest_field(digests.block)
+    return warc.response_record(digests.head, given.body, block, ID, DATE, fields)
 
 
 def read_by_both(member: bytes) -> Read:

@@ -12,7 +12,8 @@ import msgspec
 
 from skitter.archive import warc
 from skitter.archive.coding import CODINGS
-from skitter.archive.heads import request_head, response_head
+from skitter.archive.digests import Digests
+from skitter.archive.heads import request_head
 from skitter.archive.rowpieces import row_pieces
 from skitter.archive.rows import NOTHING_SAID, Pieces, Said, outlinks_of
 from skitter.archive.surt import surt, usual_surt
@@ -74,19 +75,18 @@ class Packer:
     def pack(
         self,
         exchange: Exchange,
+        digests: Digests,
         *,
-        digest: bytes,
         media_type: str,
         said: Said = NOTHING_SAID,
         stands_for: bytes = b"",
     ) -> Parcel:
-        """`digest` is the body's own; `stands_for` that of the page which a 304 speaks of. `said` goes into the
-        metadata record and the tables. What it costs: bench/archive.py."""
+        """`stands_for` is the digest of the page which a 304 speaks of. `said` goes into the metadata record and
+        the tables. What it costs: bench/archive.py."""
         status, body = exchange.status, exchange.body
-        head = response_head(exchange.head, status, len(body))
-        # The body is hashed first and compressed last: both leave nothing else in the processor's caches, and all
-        # that is between takes half as long as among them.
-        block = warc.block_digest(head, body)
+        # The body was hashed first and is compressed last: both leave nothing else in the processor's caches, and
+        # all that is between takes half as long as among them.
+        head, digest, block = digests
         # The digest of a 304's absent body would say that the page is empty.
         payload = b"" if status == _NOT_MODIFIED else digest
         uri, unique = exchange.url, next(self._ids)[:-1]

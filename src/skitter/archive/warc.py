@@ -123,12 +123,6 @@ def request_record(request: bytes, record_id: str, date: str, common: str) -> by
     return _record("request", record_id, date, extra, request, b"")
 
 
-def block_digest(head: bytes, body: bytes) -> bytes:
-    block = sha256(head)
-    block.update(body)
-    return block.digest()
-
-
 def response_record(head: bytes, body: bytes, block: str, record_id: str, date: str, extra: str) -> bytes:
     """`block` is the spelled digest of head and body."""
     extra = f"{extra}WARC-Block-Digest: {block}\r\n"

@@ -10,10 +10,10 @@ import contextlib
 import zlib
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
-from hashlib import sha256
 
 from msgspec.structs import replace
 
+from skitter.archive.digests import digests_of
 from skitter.archive.packing import Packer, Parcel
 from skitter.archive.rows import Said
 from skitter.clock import Clock
@@ -111,17 +111,17 @@ class Step:
         return Delivery(outcome, parcel, answer.reused_connection)
 
     async def _answered(self, task: Task, answer: Exchange) -> tuple[Result, Parcel]:
-        digest = sha256(answer.body).digest()
+        digests = digests_of(answer)
         pdf = await self._read_pdf(task, answer)
         # Last: a turn that was taken before a wait would be over when the page is read.
         await self._turns.take()
         page, note = self._page(answer, pdf) if _is_document(task, answer) else (None, "")
         # once, for what is followed and for what is told
         targets = self._links.resolve(page.base, page.links) if page else []
-        result = self._read(task, answer, digest, page, targets, note)
+        result = self._read(task, answer, digests.payload, page, targets, note)
         parcel = self._packer.pack(
             answer,
-            digest=digest,
+            digests,
             media_type=parse_content_type(answer.header("content-type")).essence,
             said=self._said(task, result, page, targets),
             stands_for=task.digest if answer.status == 304 else b"",
