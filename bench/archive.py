@@ -11,6 +11,7 @@ when the whole takes more than the budget, 2 when there are no pages.
 from __future__ import annotations
 
 import argparse
+import gc
 import io
 import sys
 import tempfile
@@ -32,6 +33,7 @@ from skitter.archive.store import Archive
 from skitter.archive.surt import surt
 from skitter.archive.texts import texts
 from skitter.clock import SystemClock
+from skitter.hands import GC_THRESHOLDS
 from skitter.model import Exchange
 from skitter.parse.page import read_page
 from skitter.settings import ArchiveSettings
@@ -214,6 +216,8 @@ def main() -> int:
         return 2
     given = read(found, LinkReader(KEYS))
     import skitter.archive.tables  # noqa: F401  (0.3 s once a process, not a cost of a page)
+
+    gc.set_threshold(*GC_THRESHOLDS)  # as in a crawl
 
     rows: list[tuple[str, float]] = []
     works = {
