@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 from bench._report import last_line, progress, table
@@ -184,6 +185,7 @@ def stages(given: Sequence[Given]) -> dict[str, Callable[[], object]]:
     }
 
 
+RUNS = 5
 WAYS = {
     "records and index": ArchiveSettings(tables=(), metadata=False),
     "+ metadata records": ArchiveSettings(tables=()),
@@ -196,13 +198,14 @@ WAYS = {
 
 
 def cost(work: Callable[[], object], pages: int) -> float:
-    """Microseconds of CPU a page, the better of two runs."""
+    """Microseconds of CPU a page, the median of five runs; one before them finds everything cold."""
+    work()
     taken = []
-    for _ in range(2):
+    for _ in range(RUNS):
         start = time.process_time()
         work()
         taken.append(time.process_time() - start)
-    return min(taken) / pages * 1e6
+    return median(taken) / pages * 1e6
 
 
 def main() -> int:
