@@ -167,3 +167,19 @@ def test_no_page_of_a_megabyte_takes_the_kernel_long(name: str) -> None:
     begun = time.process_time()
     markup.read(body, True, True, b"skitter", Link, str)
     assert time.process_time() - begun < 1
+
+
+def test_a_page_that_is_read_while_another_one_is_goes_to_the_tree() -> None:
+    """The kernel's memory is one; where it calls Python another thread may come between."""
+    markup = pytest.importorskip("skitter.native.markup", reason="the kernel was not built")
+    page = b"<title>t</title><a href='odd\t'>x</a><p>text"
+    inner: list[object] = []
+
+    def follow(href: str) -> str:
+        inner.append(markup.read(b"<title>other</title>", True, True, b"skitter", Link, str))
+        return href.strip()
+
+    read = markup.read(page, True, True, b"skitter", Link, follow)
+    assert inner == [None]
+    assert (read[0], [link.href for link in read[6]]) == ("t", ["odd"])
+    assert markup.read(b"<title>other</title>", True, True, b"skitter", Link, str)[0] == "other"

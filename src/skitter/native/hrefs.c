@@ -155,20 +155,8 @@ static PyObject *resolve(PyObject *module, PyObject *args)
     return found;
 }
 
-static PyObject *key(PyObject *module, PyObject *bytes)
-{
-    uint8_t made[BLAKE2B_KEY];
-    char *start;
-    Py_ssize_t length;
-    if (PyBytes_AsStringAndSize(bytes, &start, &length))
-        return NULL;
-    blake2b_key((const uint8_t *)start, (size_t)length, made);
-    return PyBytes_FromStringAndSize((const char *)made, sizeof made);
-}
-
 static PyMethodDef methods[] = {
     {"resolve", resolve, METH_VARARGS, "Of each link the URL, key and host, or None where its href is not plain."},
-    {"key", key, METH_O, "BLAKE2b of 8 bytes."},
     {NULL, NULL, 0, NULL},
 };
 

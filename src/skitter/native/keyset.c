@@ -4,8 +4,9 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <stdint.h>
 #include <string.h>
+
+#include "mixing.h"
 
 enum { KEY = 16, HALF = 8, ENTRY = 6, WAYS = 4, BUCKET = WAYS * ENTRY, MOST_HASHES = 32 };
 
@@ -61,15 +62,6 @@ static int is_certain(uint8_t *table, uint64_t buckets, const uint8_t *key, int 
 }
 
 /* -- the Bloom filter: double hashing, each place by the upper half of a product */
-
-static uint64_t mixed(uint64_t word)
-{
-    word ^= word >> 30;
-    word *= 0xBF58476D1CE4E5B9u;
-    word ^= word >> 27;
-    word *= 0x94D049BB133111EBu;
-    return word ^ word >> 31;
-}
 
 typedef struct {
     uint64_t at, step;

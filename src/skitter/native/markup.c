@@ -7,11 +7,14 @@
 #include <Python.h>
 
 #include "markup_modes.h"
+#include "utf8_core.h"
 
 enum { LARGEST = 64 << 20, KEPT_ROOM = 1 << 20 };
 
 static Page page;
 static Bytes normal; /* the body without carriage returns */
+/* While a page is read, Python is called for an odd href, and may let another thread run. */
+static bool busy;
 
 /* What the caller asks for, and how its objects are made. */
 typedef struct {
@@ -35,26 +38,6 @@ static Census census_of(const uint8_t *from, size_t length)
         high |= byte;
     }
     return (Census){odd != 0, returns != 0, high >= 0x80};
-}
-
-static bool is_utf_8(const uint8_t *at, const uint8_t *end)
-{
-    while (at < end) {
-        uint8_t lead = *at++;
-        if (lead < 0x80)
-            continue;
-        int more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
-        if (lead < 0xC2 || lead > 0xF4 || end - at < more)
-            return false;
-        uint8_t least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-        uint8_t most = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-        if (*at < least || *at > most)
-            return false;
-        for (at++; --more > 0; at++)
-            if (starts_character(*at))
-                return false;
-    }
-    return true;
 }
 
 static void without_returns(const uint8_t *from, size_t length)
@@ -254,7 +237,7 @@ static PyObject *result(const Wanted *wanted, bool ascii, bool stray_charset)
 static PyObject *read_bytes(const uint8_t *body, size_t length, const Wanted *wanted)
 {
     Census census = census_of(body, length);
-    if (length > LARGEST || census.odd || (census.high && !is_utf_8(body, body + length)))
+    if (length > LARGEST || census.odd || (census.high && !is_utf8(body, length)))
         Py_RETURN_NONE;
     const uint8_t *prescanned = body + (length < PRESCANNED ? length : PRESCANNED);
     size_t charsets = count_charsets(body, prescanned);
@@ -282,8 +265,15 @@ static PyObject *read_page(PyObject *module, PyObject *arguments)
         return NULL;
     const uint8_t *from = body.buf;
     size_t length = (size_t)body.len, mark = begins(from, from + length, "\xEF\xBB\xBF") ? 3 : 0;
-    PyObject *read = read_bytes(from + mark, length - mark, &wanted);
-    finish();
+    PyObject *read;
+    if (busy) {
+        read = Py_NewRef(Py_None);
+    } else {
+        busy = true;
+        read = read_bytes(from + mark, length - mark, &wanted);
+        finish();
+        busy = false;
+    }
     PyBuffer_Release(&body);
     PyBuffer_Release(&wanted.product);
     return read;

@@ -5,8 +5,9 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <stdint.h>
 #include <string.h>
+
+#include "mixing.h"
 
 enum { MOST_BYTES = 16384, FEWEST_WORDS = 20, MOST_REPEATS = 16, PAIR = 6, PLANES = 16 };
 
@@ -30,15 +31,6 @@ static void fill_fold(void)
         int lower = code >= 'a' && code <= 'z';
         fold[code] = (uint8_t)(code >= 0x80 || lower ? code : upper ? code + 32 : 0);
     }
-}
-
-static uint64_t mixed(uint64_t word)
-{
-    word ^= word >> 30;
-    word *= 0xBF58476D1CE4E5B9u;
-    word ^= word >> 27;
-    word *= 0x94D049BB133111EBu;
-    return word ^ word >> 31;
 }
 
 /* `text` is of at most MOST_BYTES; `words` has room for MOST_WORDS. */
