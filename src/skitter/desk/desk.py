@@ -31,7 +31,7 @@ from skitter.telemetry import Ended
 
 _HOUSEKEEPING = 1.0
 # Pages that are committed together. After a burst 256 are delivered at once, and a kill takes along what is not
-# committed; with 64 what a commit takes by itself is 1 % of all.
+# committed.
 _AT_ONCE = 64
 # Seconds between two beats after which we were stopped, or busy with something else; and how long those are heard
 # then who asked for more time meanwhile.

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from email.utils import parsedate_to_datetime
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -50,9 +51,6 @@ from skitter.urls.links import LinkReader, Resolved, followed, told
 from skitter.worker.pdf import PdfReader
 from skitter.worker.turns import Turns
 
-Targets = list[Resolved | None]
-"""What each link of a page resolves to."""
-
 _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)
 _CODED_START = 512
@@ -60,6 +58,18 @@ _CUT = "read to"
 _LONGEST_RETRY_AFTER = 7 * 86_400
 # A page's own stylesheet is at level 1; three levels of sheets that it imports are read for what they need.
 _DEEPEST_SHEET = 4
+
+
+class Reading(NamedTuple):
+    """What a page says, what was wrong with its body, and what each of its links resolves to: once, for what is
+    followed and for what is told."""
+
+    page: PageContent | None = None
+    note: str = ""
+    targets: Sequence[Resolved | None] = ()
+
+
+_UNREAD = Reading()
 
 
 class Step:
@@ -115,15 +125,13 @@ class Step:
         pdf = await self._read_pdf(task, answer)
         # Last: a turn that was taken before a wait would be over when the page is read.
         await self._turns.take()
-        page, note = self._page(answer, pdf) if _is_document(task, answer) else (None, "")
-        # once, for what is followed and for what is told
-        targets = self._links.resolve(page.base, page.links) if page else []
-        result = self._read(task, answer, digests.payload, page, targets, note)
+        reading = self._page(answer, pdf) if _is_document(task, answer) else _UNREAD
+        result = self._read(task, answer, digests.payload, reading)
         parcel = self._packer.pack(
             answer,
             digests,
             media_type=parse_content_type(answer.header("content-type")).essence,
-            said=self._said(task, result, page, targets),
+            said=self._said(task, result, reading),
             stands_for=task.digest if answer.status == 304 else b"",
         )
         return result, parcel
@@ -134,7 +142,7 @@ class Step:
 
     # -- what is told of it
 
-    def _said(self, task: Task, result: Result, page: PageContent | None, targets: Targets) -> Said:
+    def _said(self, task: Task, result: Result, reading: Reading) -> Said:
         """What the archive's tables and metadata records tell beside the exchange itself."""
         said = Said(
             kind="requisite" if task.requisite else task.kind,
@@ -142,6 +150,7 @@ class Step:
             redirect=result.location if isinstance(result, Redirected) else "",
             failure=result.kind if isinstance(result, Failed) else "",
         )
+        page = reading.page
         if page is None:
             return said
         return replace(
@@ -152,21 +161,13 @@ class Step:
             title=page.title,
             directives=page.directives.text,
             text=page.text,
-            links=told(page.links, targets) if self._tells_links else (),
+            links=told(page.links, reading.targets) if self._tells_links else (),
             simhash=result.simhash if isinstance(result, Fetched) else None,
         )
 
     # -- what the answer means
 
-    def _read(
-        self,
-        task: Task,
-        exchange: Exchange,
-        digest: bytes,
-        page: PageContent | None,
-        targets: Targets,
-        note: str,
-    ) -> Result:
+    def _read(self, task: Task, exchange: Exchange, digest: bytes, reading: Reading) -> Result:
         status = exchange.status
         if status in _REDIRECTS:
             return self._redirected(task, exchange)
@@ -193,7 +194,7 @@ class Step:
             return Failed(kind=FailureKind.PROTOCOL, detail="304, unasked", status=status)
         if task.kind is TaskKind.ROBOTS:
             return self._robots_read(exchange, digest)
-        return self._fetched(task, exchange, digest, page, targets, note)
+        return self._fetched(task, exchange, digest, reading)
 
     def _redirected(self, task: Task, exchange: Exchange) -> Result:
         location = exchange.header("location")
@@ -239,19 +240,12 @@ class Step:
             last_modified=exchange.header("last-modified")[:100],
         )
 
-    def _fetched(
-        self,
-        task: Task,
-        exchange: Exchange,
-        digest: bytes,
-        page: PageContent | None,
-        targets: Targets,
-        note: str,
-    ) -> Result:
+    def _fetched(self, task: Task, exchange: Exchange, digest: bytes, reading: Reading) -> Result:
+        page, note = reading.page, reading.note
         links: tuple[Discovered, ...] = ()
         canonical = self._canonical(task, page)
         if page is not None and not page.directives.nofollow:
-            links = followed(task.key, task.url, task.depth, page.links, targets)
+            links = followed(task.key, task.url, task.depth, page.links, reading.targets)
             if canonical is not None:
                 links = (canonical, *links)
         if page is not None and page.requisites:
@@ -284,11 +278,10 @@ class Step:
             url=url, key=key, host=host_of(url), depth=task.depth, via=Via.CANONICAL, parent=task.key
         )
 
-    def _page(self, exchange: Exchange, pdf: PdfReading | None) -> tuple[PageContent | None, str]:
-        """What the page says, and what was wrong with its body."""
+    def _page(self, exchange: Exchange, pdf: PdfReading | None) -> Reading:
         decoded = self._decoded(exchange)
         if isinstance(decoded, Undecodable):
-            return None, f"not decoded: {decoded.reason}"
+            return Reading(note=f"not decoded: {decoded.reason}")
         # a PDF was read elsewhere, and whole
         most = self._settings.fetch.max_parsed if pdf is None else len(decoded.body)
         page = read_page(
@@ -305,7 +298,9 @@ class Step:
             with_requisites=self._settings.crawl.requisites,
         )
         note = _note(decoded, most)
-        return (page, note) if pdf is None else (with_pdf(page, pdf), pdf.reason or note)
+        if pdf is not None:
+            page, note = with_pdf(page, pdf), pdf.reason or note
+        return Reading(page, note, self._links.resolve(page.base, page.links))
 
     def _decoded(self, exchange: Exchange) -> Decoded | Undecodable:
         limits = self._settings.fetch

@@ -189,33 +189,12 @@ class Settling:
         self._enter_in_ledger(turn, host, outcome, row)
         is_first = not row.status
         row.fetched_at = turn.book.by_the_clock(outcome.ended_at)
-        links: tuple[Discovered, ...] = ()
-        bundles: tuple[Bundle, ...] = ()
-        told_before = 0
         result = outcome.result
-        match result:
-            case Fetched():
-                if row.via is not Via.PROBE:
-                    links, bundles, told_before = result.links, result.bundles, result.told_before
-                self._fetched(turn, host, row, result, outcome)
-            case Redirected():
-                links = (result.target,)
-                row.status = result.status
-                row.rule = REDIRECTS_TO + result.location
-                _drop_validators(row)
-                remember(turn, outcome.key, row, None)
-                name_canonical(turn, row, "")
-                self._complete(turn, host, row, outcome)
-            case NotModified():
-                row.status = row.body_status or 304
-                self._complete(turn, host, row, outcome)
-            case Failed():
-                self._failed(turn, host, row, result, outcome)
-            case RobotsRead():
-                raise TypeError("a page task cannot be settled with a robots answer")
+        self._turns_out(turn, host, row, outcome)
         if self._holds:
             is_page = not row.requisite and row.state == UrlState.COMPLETED and 200 <= row.status < 300
             hold(turn, outcome, row, is_page=is_page)
+        links, bundles, told_before = _brought(row, result)
         if isinstance(result, Redirected) and self._asked_there(turn, outcome.key, row, result.target):
             links = ()
         else:
@@ -232,6 +211,27 @@ class Settling:
                     self._traps.learn_redirect(turn, host, outcome.key, row)
         near = row.distance if row.near_of and isinstance(result, Fetched) else None
         return Settlement(settled, _STATES[row.state], added, known, refused, near=near)
+
+    def _turns_out(self, turn: Turn, host: HostRow, row: UrlRow, outcome: Outcome) -> None:
+        """What the URL's row says of it from now on."""
+        result = outcome.result
+        match result:
+            case Fetched():
+                self._fetched(turn, host, row, result, outcome)
+            case Redirected():
+                row.status = result.status
+                row.rule = REDIRECTS_TO + result.location
+                _drop_validators(row)
+                remember(turn, outcome.key, row, None)
+                name_canonical(turn, row, "")
+                self._complete(turn, host, row, outcome)
+            case NotModified():
+                row.status = row.body_status or 304
+                self._complete(turn, host, row, outcome)
+            case Failed():
+                self._failed(turn, host, row, result, outcome)
+            case RobotsRead():
+                raise TypeError("a page task cannot be settled with a robots answer")
 
     def _asked_there(self, turn: Turn, key: bytes, row: UrlRow, target: Discovered) -> bool:
         """Whether this URL itself goes back to a queue, because it leads to one with its own key. One that led
@@ -443,6 +443,17 @@ class Settling:
         host.robots_at = turn.now
         host.robots_until = turn.now + self._robots_ttl
         host.robots_failing_since = 0.0
+
+
+def _brought(row: UrlRow, result: Result) -> tuple[tuple[Discovered, ...], tuple[Bundle, ...], int]:
+    """The links of a page, as they are or in bundles, and how many were told before; of a probe, none."""
+    match result:
+        case Fetched() if row.via is not Via.PROBE:
+            return result.links, result.bundles, result.told_before
+        case Redirected():
+            return (result.target,), (), 0
+        case _:
+            return (), (), 0
 
 
 def _has_validators(host: HostRow) -> bool:
