@@ -16,10 +16,16 @@ static uint32_t hash_of(const uint8_t *from, size_t length)
         hash = (hash ^ word) * 0xBF58476D1CE4E5B9u;
         hash ^= hash >> 29;
     }
-    word = 0;
-    memcpy(&word, from, length);
-    hash = (hash ^ word) * 0x94D049BB133111EBu;
+    memcpy(&word, from, 8);
+    hash = (hash ^ first_bytes(word, length)) * 0x94D049BB133111EBu;
     return (uint32_t)(hash >> 32);
+}
+
+enum { FREE, ONLY_NOFOLLOW, SETTLED };
+
+static inline uint32_t state_of(const Page *page, const Known *known)
+{
+    return known->state >> 2 == page->turn ? known->state & 3 : FREE;
 }
 
 static bool grow_known(Page *page)
@@ -29,7 +35,7 @@ static bool grow_known(Page *page)
     if (!grown)
         return false;
     for (size_t i = 0; i < page->known_room; i++) {
-        if (!page->known[i].state)
+        if (state_of(page, &page->known[i]) == FREE)
             continue;
         size_t place = page->known[i].hash & (room - 1);
         while (grown[place].state)
@@ -50,7 +56,7 @@ static Known *place_of(Page *page, const uint8_t *href, size_t length)
     uint32_t hash = hash_of(href, length);
     for (size_t probe = 0; probe < MOST_PROBES; probe++) {
         Known *known = &page->known[(hash + probe) & (page->known_room - 1)];
-        if (!known->state) {
+        if (state_of(page, known) == FREE) {
             known->hash = hash;
             return known;
         }
@@ -87,7 +93,7 @@ static bool has_word(const uint8_t *from, size_t length, const char *word)
 static bool is_plain(Page *page, const Tag *tag, int attribute)
 {
     Value value = tag->values[attribute];
-    if (is_ascii(value.at, value.length) && !memchr(value.at, '&', value.length))
+    if (is_ascii(value.at, value.length) && !contains(value.at, value.length, '&'))
         return true;
     give_up(page);
     return false;
@@ -101,10 +107,11 @@ static bool is_settled(Page *page, const uint8_t *href, size_t length, bool nofo
         give_up(page);
         return true;
     }
-    if ((*place)->state == 2 || ((*place)->state == 1 && nofollow))
+    uint32_t state = state_of(page, *place);
+    if (state == SETTLED || (state == ONLY_NOFOLLOW && nofollow))
         return true;
-    page->known_count += !(*place)->state;
-    (*place)->state = nofollow ? 1 : 2;
+    page->known_count += state == FREE;
+    (*place)->state = page->turn << 2 | (nofollow ? ONLY_NOFOLLOW : SETTLED);
     return false;
 }
 
@@ -155,11 +162,11 @@ static bool note_anchor(Page *page, const Tag *tag)
     size_t before = page->kept.used;
     Value value = tag->values[attribute];
     Span href = {0, ABSENT};
-    if (memchr(value.at, '&', value.length)) {
+    if (contains(value.at, value.length, '&')) {
         href = keep_value(page, tag, attribute);
         value = (Value){page->kept.at + href.at, href.length};
     }
-    const uint8_t *mark = memchr(value.at, '#', value.length);
+    const uint8_t *mark = find(value.at, value.at + value.length, '#');
     size_t length = mark ? (size_t)(mark - value.at) : value.length;
     /* what stands before the mark is cut off here, unless it ends with a space, which has to be escaped */
     if (mark && length && value.at[length - 1] <= ' ')
@@ -223,17 +230,28 @@ static bool is_wanted_meta(Page *page, const Tag *tag)
     if (has(tag, NAME))
         wanted |= says(tag, NAME, "robots") || is_value(tag, NAME, page->product, page->product_length) ||
                   !is_ascii(tag->values[NAME].at, tag->values[NAME].length) ||
-                  memchr(tag->values[NAME].at, '&', tag->values[NAME].length);
+                  contains(tag->values[NAME].at, tag->values[NAME].length, '&');
     if (has(tag, HTTP_EQUIV) && is_plain(page, tag, HTTP_EQUIV))
         wanted |= says(tag, HTTP_EQUIV, "refresh") || says(tag, HTTP_EQUIV, "content-language");
     return wanted;
 }
 
+static bool names_charset(const uint8_t *at, const uint8_t *end)
+{
+    return end - at >= 7 && is_named(at, 7, "charset");
+}
+
+/* Reads nothing behind the end. */
 static size_t count_charsets(const uint8_t *at, const uint8_t *end)
 {
     size_t found = 0;
-    for (; end - at >= 7; at++)
-        found += lowered(*at) == 'c' && is_named(at, 7, "charset");
+    for (; end - at > LANES; at += LANES) {
+        uint32_t begins = equal_to(with_bits(lanes_at(at), 0x20), 'c') & equal_to(with_bits(lanes_at(at + 1), 0x20), 'h');
+        for (; begins; begins &= begins - 1)
+            found += names_charset(at + first_of(begins), end);
+    }
+    for (; at < end; at++)
+        found += names_charset(at, end);
     return found;
 }
 

@@ -294,7 +294,7 @@ static void take_text(Page *page, const uint8_t *from, size_t length)
 static void read_text(Page *page)
 {
     const uint8_t *from = page->at;
-    const uint8_t *mark = memchr(from, '<', (size_t)(page->end - from));
+    const uint8_t *mark = find(from, page->end, '<');
     page->at = mark ? mark : page->end;
     size_t length = (size_t)(page->at - from);
     resolve(page, &from, &length);

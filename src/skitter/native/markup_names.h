@@ -176,14 +176,43 @@ static inline uint8_t lowered(uint8_t byte)
     return byte >= 'A' && byte <= 'Z' ? byte + 32 : byte;
 }
 
+static inline uint64_t word_of(const uint8_t *from, size_t length)
+{
+    uint64_t word = 0;
+    for (size_t i = 0; i < length; i++)
+        word |= (uint64_t)lowered(from[i]) << 8 * i;
+    return word;
+}
+
+static inline uint64_t first_bytes(uint64_t word, size_t count)
+{
+    return count < 8 ? word & (((uint64_t)1 << 8 * count) - 1) : word;
+}
+
+/* In lower case, all eight at once. */
+static inline uint64_t lowered_word(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101u;
+    uint64_t low = word & 0x7F * ones;
+    uint64_t from_a = low + (0x80 - 'A') * ones, beyond_z = low + (0x7F - 'Z') * ones;
+    return word | ((from_a ^ beyond_z) & ~word & 0x80 * ones) >> 2;
+}
+
+/* Of at most 16 bytes; 16 can be read. */
 static inline Name name_of(const uint8_t *from, size_t length)
 {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     Name name = {0, 0};
-    for (size_t i = 0; i < length && i < 8; i++)
-        name.first |= (uint64_t)lowered(from[i]) << 8 * i;
-    for (size_t i = 8; i < length && i < 16; i++)
-        name.second |= (uint64_t)lowered(from[i]) << 8 * (i - 8);
+    memcpy(&name.first, from, 8);
+    name.first = lowered_word(first_bytes(name.first, length));
+    if (length > 8) {
+        memcpy(&name.second, from + 8, 8);
+        name.second = lowered_word(first_bytes(name.second, length - 8));
+    }
     return name;
+#else
+    return (Name){word_of(from, length < 8 ? length : 8), length > 8 ? word_of(from + 8, length - 8) : 0};
+#endif
 }
 
 /* The slot of that name, or the free one where it would be. */
@@ -198,7 +227,9 @@ static inline uint32_t slot_of(Name name)
 static void fill_names(void)
 {
     for (int tag = 1; tag < TAGS; tag++) {
-        Name name = name_of((const uint8_t *)names_of[tag], strlen(names_of[tag]));
+        uint8_t padded[16] = {0};
+        memcpy(padded, names_of[tag], strlen(names_of[tag]));
+        Name name = name_of(padded, strlen(names_of[tag]));
         uint32_t slot = slot_of(name);
         slot_names[slot] = name;
         slot_tags[slot] = (uint8_t)tag;

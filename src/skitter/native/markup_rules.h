@@ -10,7 +10,7 @@
 
 static void resolve(Page *page, const uint8_t **from, size_t *length)
 {
-    if (!memchr(*from, '&', *length))
+    if (!contains(*from, *length, '&'))
         return;
     bool odd = false;
     page->scratch.used = 0;

@@ -264,6 +264,12 @@ static void adopt(Page *page, int index, int block)
 
 static void end_formatting(Page *page, const Tag *tag, int subject)
 {
+    const Formatting *last = page->formatted ? &page->formatting[page->formatted - 1] : NULL;
+    if (last && last->tag == subject && last->place == page->depth - 1 && is_open(page, last)) {
+        page->formatted--; /* what all the rest comes to when tags nest as they should */
+        pop(page);
+        return;
+    }
     if (top_is(page, subject) && entry_of(page, page->depth - 1) < 0) {
         pop(page);
         return;
