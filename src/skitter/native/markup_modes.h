@@ -291,13 +291,32 @@ static void take_text(Page *page, const uint8_t *from, size_t length)
     text_in_body(page, from, (size_t)(end - from));
 }
 
+/* The next tag or the end; sets `refers` where there is a reference before it. */
+static const uint8_t *end_of_text(const uint8_t *at, const uint8_t *end, bool *refers)
+{
+    uint32_t references = 0;
+    for (; at < end; at += LANES) {
+        Lanes lanes = lanes_at(at);
+        uint32_t tags = equal_to(lanes, '<');
+        size_t left = (size_t)(end - at), count = tags ? first_of(tags) : LANES;
+        references |= among_first(equal_to(lanes, '&'), count < left ? count : left);
+        if (tags) {
+            end = count < left ? at + count : end;
+            break;
+        }
+    }
+    *refers = references != 0;
+    return end;
+}
+
 static void read_text(Page *page)
 {
     const uint8_t *from = page->at;
-    const uint8_t *mark = find(from, page->end, '<');
-    page->at = mark ? mark : page->end;
+    bool refers;
+    page->at = end_of_text(from, page->end, &refers);
     size_t length = (size_t)(page->at - from);
-    resolve(page, &from, &length);
+    if (refers)
+        resolve(page, &from, &length);
     take_text(page, from, length);
 }
 

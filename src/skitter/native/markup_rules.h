@@ -10,8 +10,6 @@
 
 static void resolve(Page *page, const uint8_t **from, size_t *length)
 {
-    if (!contains(*from, *length, '&'))
-        return;
     bool odd = false;
     page->scratch.used = 0;
     append_resolved(&page->scratch, *from, *length, false, &odd);
@@ -41,7 +39,7 @@ static void read_raw(Page *page, const Tag *tag)
         const uint8_t *next = read_tag(finish + 2, page->end, &end_tag);
         page->at = next ? next : page->end;
     }
-    if (tag->tag == TITLE || tag->tag == TEXTAREA)
+    if ((tag->tag == TITLE || tag->tag == TEXTAREA) && contains(begin, length, '&'))
         resolve(page, &begin, &length);
     if (tag->tag == TEXTAREA)
         drop_first_newline(&begin, &length);

@@ -55,12 +55,14 @@ static bool make_room(Bytes *bytes, size_t more)
     return true;
 }
 
-static void append(Bytes *bytes, const uint8_t *from, size_t length)
+static bool append(Bytes *bytes, const uint8_t *from, size_t length)
 {
-    if (!make_room(bytes, length) || !length)
-        return;
-    memcpy(bytes->at + bytes->used, from, length);
+    if (!make_room(bytes, length))
+        return false;
+    if (length)
+        memcpy(bytes->at + bytes->used, from, length);
     bytes->used += length;
+    return true;
 }
 
 /* Character references (13.2.5.72 to 80). */
@@ -282,15 +284,15 @@ static const uint8_t *skip_white(const uint8_t *at, const uint8_t *end)
     return at;
 }
 
-/* Most values and texts end within the first lanes, where calling memchr takes longer than looking. */
+/* As memchr, which takes longer to be called than most values and texts to be looked through. */
 static inline const uint8_t *find(const uint8_t *at, const uint8_t *end, uint8_t byte)
 {
-    if (at >= end)
-        return NULL;
-    uint32_t found = equal_to(lanes_at(at), byte);
-    if (found)
-        return at + first_of(found) < end ? at + first_of(found) : NULL;
-    return end - at > LANES ? memchr(at + LANES, byte, (size_t)(end - at - LANES)) : NULL;
+    for (; at < end; at += LANES) {
+        uint32_t found = equal_to(lanes_at(at), byte);
+        if (found)
+            return at + first_of(found) < end ? at + first_of(found) : NULL;
+    }
+    return NULL;
 }
 
 static inline bool contains(const uint8_t *at, size_t length, uint8_t byte)

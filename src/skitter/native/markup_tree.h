@@ -227,9 +227,8 @@ static void leave_text(Page *page, const Element *closed)
 
 static Span keep(Page *page, const uint8_t *from, size_t length)
 {
-    Span span = {(uint32_t)page->kept.used, (uint32_t)length};
-    append(&page->kept, from, length);
-    return span;
+    uint32_t at = (uint32_t)page->kept.used;
+    return append(&page->kept, from, length) ? (Span){at, (uint32_t)length} : (Span){0, ABSENT};
 }
 
 static Span keep_value(Page *page, const Tag *tag, int attribute)
