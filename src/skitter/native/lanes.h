@@ -51,6 +51,11 @@ static inline Lanes with_bits(Lanes lanes, uint8_t bits)
     return _mm_or_si128(lanes, _mm_set1_epi8((char)bits));
 }
 
+static inline Lanes less(Lanes lanes, uint8_t by)
+{
+    return _mm_sub_epi8(lanes, _mm_set1_epi8((char)by));
+}
+
 #else
 
 typedef struct {
@@ -104,6 +109,13 @@ static inline Lanes with_bits(Lanes lanes, uint8_t bits)
     return lanes;
 }
 
+static inline Lanes less(Lanes lanes, uint8_t by)
+{
+    for (int i = 0; i < LANES; i++)
+        lanes.bytes[i] = (uint8_t)(lanes.bytes[i] - by);
+    return lanes;
+}
+
 #endif
 
 /* A mask is not empty. */
@@ -116,6 +128,22 @@ static inline size_t first_of(uint32_t mask)
 static inline uint32_t among_first(uint32_t mask, size_t count)
 {
     return count < LANES ? mask & ((1u << count) - 1) : mask;
+}
+
+/* Eight bytes as a number, the first lowest. */
+static inline uint64_t little_word(const uint8_t *from)
+{
+    uint64_t word;
+    memcpy(&word, from, sizeof word);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+static inline uint64_t first_bytes(uint64_t word, size_t count)
+{
+    return count < 8 ? word & (((uint64_t)1 << 8 * count) - 1) : word;
 }
 
 #endif

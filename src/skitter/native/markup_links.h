@@ -10,14 +10,12 @@
 
 static uint32_t hash_of(const uint8_t *from, size_t length)
 {
-    uint64_t hash = length * 0x9E3779B97F4A7C15u, word = 0;
+    uint64_t hash = length * 0x9E3779B97F4A7C15u;
     for (; length >= 8; from += 8, length -= 8) {
-        memcpy(&word, from, 8);
-        hash = (hash ^ word) * 0xBF58476D1CE4E5B9u;
+        hash = (hash ^ little_word(from)) * 0xBF58476D1CE4E5B9u;
         hash ^= hash >> 29;
     }
-    memcpy(&word, from, 8);
-    hash = (hash ^ first_bytes(word, length)) * 0x94D049BB133111EBu;
+    hash = (hash ^ first_bytes(little_word(from), length)) * 0x94D049BB133111EBu;
     return (uint32_t)(hash >> 32);
 }
 

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lanes.h"
+
 /* What an element leaves between the texts before, in and after it. */
 enum { SPACED = 1, CELL = 2, BLOCK = 3, GAP = 3 };
 enum {
@@ -176,19 +178,6 @@ static inline uint8_t lowered(uint8_t byte)
     return byte >= 'A' && byte <= 'Z' ? byte + 32 : byte;
 }
 
-static inline uint64_t word_of(const uint8_t *from, size_t length)
-{
-    uint64_t word = 0;
-    for (size_t i = 0; i < length; i++)
-        word |= (uint64_t)lowered(from[i]) << 8 * i;
-    return word;
-}
-
-static inline uint64_t first_bytes(uint64_t word, size_t count)
-{
-    return count < 8 ? word & (((uint64_t)1 << 8 * count) - 1) : word;
-}
-
 /* In lower case, all eight at once. */
 static inline uint64_t lowered_word(uint64_t word)
 {
@@ -201,18 +190,8 @@ static inline uint64_t lowered_word(uint64_t word)
 /* Of at most 16 bytes; 16 can be read. */
 static inline Name name_of(const uint8_t *from, size_t length)
 {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    Name name = {0, 0};
-    memcpy(&name.first, from, 8);
-    name.first = lowered_word(first_bytes(name.first, length));
-    if (length > 8) {
-        memcpy(&name.second, from + 8, 8);
-        name.second = lowered_word(first_bytes(name.second, length - 8));
-    }
-    return name;
-#else
-    return (Name){word_of(from, length < 8 ? length : 8), length > 8 ? word_of(from + 8, length - 8) : 0};
-#endif
+    uint64_t first = lowered_word(first_bytes(little_word(from), length));
+    return (Name){first, length > 8 ? lowered_word(first_bytes(little_word(from + 8), length - 8)) : 0};
 }
 
 /* The slot of that name, or the free one where it would be. */

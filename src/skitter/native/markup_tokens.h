@@ -4,7 +4,6 @@
 #ifndef SKITTER_MARKUP_TOKENS_H
 #define SKITTER_MARKUP_TOKENS_H
 
-#include "lanes.h"
 #include "markup_names.h"
 
 #include <stdlib.h>
