@@ -229,11 +229,11 @@ static PyObject *text_of_page(void)
 static PyObject *result(const Wanted *wanted, bool ascii, bool stray_charset)
 {
     PyObject *link = wanted->link, *clean = wanted->clean;
-    return Py_BuildValue("(NNNNNNNNNNNOO)", string_of(page.title), string_of(page.base), string_of(page.lang),
+    return Py_BuildValue("(NNNNNNNNNNONOO)", string_of(page.title), string_of(page.base), string_of(page.lang),
         string_of(page.xml_lang), list_of(META_SEEN, link, clean), list_of(HEAD_LINK_SEEN, link, clean),
         list_of(ANCHOR_SEEN, link, clean), list_of(AREA_SEEN, link, clean), list_of(IFRAME_SEEN, link, clean),
-        text_of_page(), list_of(CHARSET_SEEN, link, clean), ascii ? Py_True : Py_False,
-        stray_charset ? Py_True : Py_False);
+        text_of_page(), page.distinct ? Py_True : Py_False, list_of(CHARSET_SEEN, link, clean),
+        ascii ? Py_True : Py_False, stray_charset ? Py_True : Py_False);
 }
 
 static PyObject *read_bytes(const uint8_t *body, size_t length, const Wanted *wanted)

@@ -181,6 +181,7 @@ static bool note_anchor(Page *page, const Tag *tag)
     place->href = href;
     if (clean == NOT_FOLLOWED)
         return false;
+    page->distinct &= clean == FOLLOWED && !nofollow;
     Event *event = add_event(page, ANCHOR_SEEN);
     if (!event)
         return false;

@@ -400,6 +400,7 @@ static void read_markup_page(Page *page)
 {
     page->at = page->body;
     page->table_leaves_p = true; /* no doctype: quirks */
+    page->distinct = true;
     page->title.length = page->base.length = page->lang.length = page->xml_lang.length = ABSENT;
     while (page->at < page->end && !page->given_up && !has_failed(page)) {
         if (*page->at == '<')

@@ -106,7 +106,8 @@ typedef struct {
     size_t known_count, known_room;
     uint32_t turn; /* states of other turns mean nothing: clearing them would cost more than reading many a page */
     int anchor_depth, anchor_nodes; /* of the anchor whose text is being read; 0 for none */
-    size_t anchor_event, anchor_characters;
+    size_t anchor_event;
+    bool distinct; /* of no two anchors the href is the same once it is clean, and all may be followed */
     Bytes anchor_text;
     size_t charsets_in_metas;
 } Page;
