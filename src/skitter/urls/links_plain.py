@@ -1,7 +1,7 @@
-"""What is made of a page's links once they are resolved: those that are followed, and those that are told of. Pure.
+"""What is made of a page's links once they are resolved: those that are followed, those that are told of. Pure.
 
-Defines what the kernel in C says (native/hrefs.c), and is used where none was built: see `links.py`. Each target
-once; the first link to it counts, among those followed the first that may be.
+Defines what the kernel in C says (native/hrefs.c), and is used where none was built: see `links.py`. Each
+target once; the first link to it counts, among those followed the first that may be.
 """
 
 from __future__ import annotations
