@@ -158,7 +158,13 @@ static PyObject *string_of(Span span)
 {
     if (span.length == ABSENT)
         Py_RETURN_NONE;
-    return PyUnicode_DecodeUTF8((const char *)page.kept.at + span.at, span.length, NULL);
+    const uint8_t *from = page.kept.at + span.at;
+    if (span.length < 2 || !is_ascii(from, span.length))
+        return PyUnicode_DecodeUTF8((const char *)from, span.length, NULL);
+    PyObject *text = PyUnicode_New(span.length, 127);
+    if (text)
+        memcpy(PyUnicode_1BYTE_DATA(text), from, span.length);
+    return text;
 }
 
 static PyObject *tuple_of(const Event *event)

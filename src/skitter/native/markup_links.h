@@ -67,10 +67,10 @@ static Known *place_of(Page *page, const uint8_t *href, size_t length)
 
 static bool is_ascii(const uint8_t *from, size_t length)
 {
-    uint8_t all = 0;
-    for (size_t i = 0; i < length; i++)
-        all |= from[i];
-    return all < 0x80;
+    uint32_t high = 0;
+    for (size_t at = 0; at < length; at += LANES)
+        high |= among_first(above_ascii(lanes_at(from + at)), length - at);
+    return !high;
 }
 
 static bool has_word(const uint8_t *from, size_t length, const char *word)

@@ -215,8 +215,37 @@ static void read_start_tag(Page *page)
         ;
 }
 
+/* Most end tags close what was opened last, are written as its start tag was, and do nothing else. Gives where such a
+ * one ends, NULL when it is not certain to be one. */
+static const uint8_t *end_of_top(const Page *page)
+{
+    const Element *last = page->depth ? top(page) : NULL;
+    if (!last || !last->length || last->length > 8 || last->within != IN_HTML ||
+        (page->mode != IN_BODY && page->mode != IN_CELL) || page->end - page->at < 3 + (ptrdiff_t)last->length)
+        return NULL;
+    const uint8_t *name = page->at + 2, *behind = name + last->length;
+    bool same = first_bytes(little_word(name) ^ little_word(last->name), last->length) == 0;
+    bool plain = last->tag == OTHER || last->traits & (CLOSES_P | HEADING | IMPLIED | FORMATTING);
+    return same && plain && *behind == '>' ? behind + 1 : NULL;
+}
+
+static bool close_top(Page *page)
+{
+    const uint8_t *next = end_of_top(page);
+    if (!next)
+        return false;
+    if (!(top(page)->traits & FORMATTING))
+        pop(page);
+    else if (!end_last_formatting(page))
+        return false;
+    page->at = next;
+    return true;
+}
+
 static void read_end_tag(Page *page)
 {
+    if (close_top(page))
+        return;
     Tag tag;
     tag.begin = page->at;
     const uint8_t *next = read_tag(page->at + 2, page->end, &tag);
@@ -256,9 +285,11 @@ static void take_text(Page *page, const uint8_t *from, size_t length)
     page->drop_newline = false;
     if (!length)
         return;
-    const uint8_t *end = from + length, *word = from;
-    if (page->mode != IN_BODY && page->mode != IN_CELL)
-        word = skip_white(from, end);
+    if (page->mode == IN_BODY || page->mode == IN_CELL) {
+        text_in_body(page, from, length);
+        return;
+    }
+    const uint8_t *end = from + length, *word = skip_white(from, end);
     switch (page->mode) {
     case INITIAL:
     case BEFORE_HTML:

@@ -288,14 +288,20 @@ static void start_in_body(Page *page, const Tag *tag)
     int traits = traits_of[tag->tag];
     if (page->open_templates && is_odd_in_template(tag->tag))
         give_up(page);
-    if (traits & CLOSES_P || traits & HEADING) {
+    /* what most tags are, before the jump to one of many */
+    if (traits & (CLOSES_P | HEADING)) {
         start_block(page, tag);
         return;
     }
-    switch (tag->tag) {
-    case A:
+    if (tag->tag == A) {
         start_anchor(page, tag);
         return;
+    }
+    if (tag->tag == OTHER) {
+        start_ordinary(page, tag);
+        return;
+    }
+    switch (tag->tag) {
     case HTML:
         note_root(page, tag);
         return;
