@@ -160,14 +160,15 @@ static bool note_anchor(Page *page, const Tag *tag)
     size_t before = page->kept.used;
     Value value = tag->values[attribute];
     Span href = {0, ABSENT};
-    if (contains(value.at, value.length, '&')) {
+    bool refers;
+    size_t length = (size_t)(find_end(value.at, value.at + value.length, '#', &refers) - value.at);
+    if (refers) {
         href = keep_value(page, tag, attribute);
         value = (Value){page->kept.at + href.at, href.length};
+        length = (size_t)(find_end(value.at, value.at + value.length, '#', &refers) - value.at);
     }
-    const uint8_t *mark = find(value.at, value.at + value.length, '#');
-    size_t length = mark ? (size_t)(mark - value.at) : value.length;
     /* what stands before the mark is cut off here, unless it ends with a space, which has to be escaped */
-    if (mark && length && value.at[length - 1] <= ' ')
+    if (length && length < value.length && value.at[length - 1] <= ' ')
         length = value.length;
     Known *place = NULL;
     if (page->kept.failed || page->given_up || !length || is_settled(page, value.at, length, nofollow, &place)) {

@@ -199,8 +199,17 @@ static bool is_foreign(const Page *page)
     return page->depth && top(page)->within != IN_HTML;
 }
 
+static bool has_failed(const Page *page)
+{
+    return page->text.failed || page->kept.failed || page->scratch.failed || page->anchor_text.failed;
+}
+
 static void read_start_tag(Page *page)
 {
+    if (has_failed(page)) {
+        give_up(page);
+        return;
+    }
     Tag tag;
     tag.begin = page->at;
     const uint8_t *next = read_tag(page->at + 1, page->end, &tag);
@@ -322,29 +331,11 @@ static void take_text(Page *page, const uint8_t *from, size_t length)
     text_in_body(page, from, (size_t)(end - from));
 }
 
-/* The next tag or the end; sets `refers` where there is a reference before it. */
-static const uint8_t *end_of_text(const uint8_t *at, const uint8_t *end, bool *refers)
-{
-    uint32_t references = 0;
-    for (; at < end; at += LANES) {
-        Lanes lanes = lanes_at(at);
-        uint32_t tags = equal_to(lanes, '<');
-        size_t left = (size_t)(end - at), count = tags ? first_of(tags) : LANES;
-        references |= among_first(equal_to(lanes, '&'), count < left ? count : left);
-        if (tags) {
-            end = count < left ? at + count : end;
-            break;
-        }
-    }
-    *refers = references != 0;
-    return end;
-}
-
 static void read_text(Page *page)
 {
     const uint8_t *from = page->at;
     bool refers;
-    page->at = end_of_text(from, page->end, &refers);
+    page->at = find_end(from, page->end, '<', &refers);
     size_t length = (size_t)(page->at - from);
     if (refers)
         resolve(page, &from, &length);
@@ -421,11 +412,6 @@ static void read_markup(Page *page)
     }
 }
 
-static bool has_failed(const Page *page)
-{
-    return page->text.failed || page->kept.failed || page->scratch.failed || page->anchor_text.failed;
-}
-
 /* Reads `page->body` from its beginning. Afterwards it is whole, given up, or out of memory (`has_failed`). */
 static void read_markup_page(Page *page)
 {
@@ -433,7 +419,7 @@ static void read_markup_page(Page *page)
     page->table_leaves_p = true; /* no doctype: quirks */
     page->distinct = true;
     page->title.length = page->base.length = page->lang.length = page->xml_lang.length = ABSENT;
-    while (page->at < page->end && !page->given_up && !has_failed(page)) {
+    while (page->at < page->end && !page->given_up) {
         if (*page->at == '<')
             read_markup(page);
         else

@@ -294,6 +294,24 @@ static inline const uint8_t *find(const uint8_t *at, const uint8_t *end, uint8_t
     return NULL;
 }
 
+/* The first such byte or the end; sets `refers` where there is an ampersand before it. */
+static inline const uint8_t *find_end(const uint8_t *at, const uint8_t *end, uint8_t byte, bool *refers)
+{
+    uint32_t references = 0;
+    for (; at < end; at += LANES) {
+        Lanes lanes = lanes_at(at);
+        uint32_t found = equal_to(lanes, byte);
+        size_t left = (size_t)(end - at), count = found ? first_of(found) : LANES;
+        references |= among_first(equal_to(lanes, '&'), count < left ? count : left);
+        if (found) {
+            end = count < left ? at + count : end;
+            break;
+        }
+    }
+    *refers = references != 0;
+    return end;
+}
+
 static inline bool contains(const uint8_t *at, size_t length, uint8_t byte)
 {
     return find(at, at + length, byte) != NULL;
