@@ -10,7 +10,7 @@ RAM here is bounded: host rows, parsed robots rules, leases and recent keys each
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from types import TracebackType
 from typing import Self
@@ -205,6 +205,10 @@ class Book:
 
     def hold(self, key: bytes, raw: bytes) -> None:
         self._held[key] = raw
+
+    def hold_all(self, raws: Mapping[bytes, bytes]) -> None:
+        """New URLs of a host that is not read in one go: of a crawl of thousands each is leased from here."""
+        self._held.update(raws)
 
     def let_go(self, key: bytes) -> None:
         self._held.pop(key, None)
@@ -419,6 +423,8 @@ class Turn:
         self.put_all("queue", zip(slots, rows, strict=True))
         self.put_all("urls", rows.items())
         self._raw |= rows
+        if host.admitted > _SMALL_HOST:
+            self.book.hold_all(rows)
         tally.seq += count
         host.admitted += count
         host.queued[tier] += count

@@ -84,11 +84,15 @@ def evidence(book: Book, key: bytes) -> Evidence | None:
 
 def evidence_of(book: Book, key: bytes, name: str, level: Level, shape: int = 0) -> Evidence:
     """To be changed and written; made if it is new."""
-    found = evidence(book, key)
-    if found is None:
-        book.unheard_of.pop(key, None)
-        found = book.evidence[key] = Evidence(name=name, level=level)
+    found = evidence(book, key) or begin(book, key, name, level)
     found.shaped |= shape
+    return found
+
+
+def begin(book: Book, key: bytes, name: str, level: Level) -> Evidence:
+    """Of a subject of which nothing was known."""
+    book.unheard_of.pop(key, None)
+    found = book.evidence[key] = Evidence(name=name, level=level)
     return found
 
 

@@ -17,6 +17,7 @@ from skitter.frontier.rocks.probe import ask_for_probe, learn_probe
 from skitter.frontier.rocks.rows import HostRow, UrlRow
 from skitter.frontier.rocks.sights import Likeness, as_seen_by, likeness
 from skitter.frontier.rocks.subjects import (
+    begin,
     domain_key,
     evidence,
     evidence_of,
@@ -54,6 +55,9 @@ _ROOT = "/*"
 # Of a host that never repeated itself, pairs of pages that tell of a parameter: the first, then one in so many.
 _ALL_PAIRS = 8
 
+# an enum's own attribute takes 0.1 us, eight times as long
+_NOVEL = Sight.NOVEL
+
 Stopped = tuple[int, bytes, Evidence]
 """A verdict's number, and the subject that it stopped."""
 
@@ -81,27 +85,29 @@ class Traps:
             return
         host.pages += 1
         found = likeness(turn, host, key, row, page)
-        if found.sight is Sight.NOVEL and not host.repeats:
+        if found.sight is _NOVEL and not host.repeats:
             # most pages of most hosts: 10 us less than with all that follows
             host.novel += 1
             if "?" in row.url and (host.pages <= _ALL_PAIRS or host.pages % _ALL_PAIRS < 2):
                 parameters.note_novel(turn, host, key, row)
         else:
             self._account(turn, host_id(host.host), host, _Page(key, row, page.size, found))
-        self._judge_domain(turn, host, row, page, found)
+        if host.pages == 1:
+            self._judge_domain(turn, host, row, page, found)
 
     def learn_redirect(self, turn: Turn, host: HostRow, key: bytes, row: UrlRow) -> None:
         """A redirect led to what was known: nothing new for a request."""
         page = _Page(key, row, 0, Likeness(Sight.ELSEWHERE, b"", is_here=True))
         kin = _kin(host_id(host.host), skeleton(row.url))
-        self._judge(turn, host, self._see(turn, host, page, kin, Level.SKELETON), row.url)
+        seen = evidence(turn.book, kin.own)
+        self._judge(turn, host, self._see(turn, host, page, kin, Level.SKELETON, seen), row.url)
 
     def _account(self, turn: Turn, ident: bytes, host: HostRow, page: _Page) -> None:
-        url, found = page.row.url, page.found
+        url, found, book = page.row.url, page.found, turn.book
         before = parameters.neighbour(turn, ident, url) if "?" in url else ""
         kin = _kin(ident, skeleton(url))
-        is_unseen = evidence(turn.book, kin.own) is None and evidence(turn.book, kin.family) is None
-        fine = self._see(turn, host, page, kin, Level.SKELETON)
+        own, family = evidence(book, kin.own), evidence(book, kin.family)
+        fine = self._see(turn, host, page, kin, Level.SKELETON, own)
         _, seen, sight = fine
         if seen.exempt:
             # by the operator's word: it is no charge on its host either
@@ -110,16 +116,19 @@ class Traps:
         self._judge(turn, host, fine, url)
         points = seen.points
         if not seen.trap:
-            for level in (Level.FAMILY, Level.UNSEEN) if is_unseen else (Level.FAMILY,):
-                if sight is not Sight.NOVEL or _is_suspected(turn, kin, level):
-                    kind = self._see(turn, host, page, kin, level)
+            unseen = [Level.UNSEEN] if own is None and family is None else []
+            for level in (Level.FAMILY, *unseen):
+                known = family if level is Level.FAMILY else evidence(book, unseen_key(ident))
+                # only then does a novel page change anything: most need not be written down
+                if sight is not _NOVEL or (known is not None and (known.points or known.trap)):
+                    kind = self._see(turn, host, page, kin, level, known)
                     points = max(points, kind[1].points)
                     self._judge(turn, host, kind, url)
         if found.mark:
             host.marks = with_mark(host.marks, found.mark)
         if "?" in url:
             parameters.compare(turn, ident, host, page.key, page.row, found, sight, before)
-        if sight is Sight.NOVEL:
+        if sight is _NOVEL:
             host.novel += 1
             if host.repeats:
                 self._credit_parent(turn, ident, page, kin)
@@ -130,10 +139,11 @@ class Traps:
         self._judge_host(turn, ident, host, page.row)
 
     def _see(
-        self, turn: Turn, host: HostRow, page: _Page, kin: _Kin, level: Level
+        self, turn: Turn, host: HostRow, page: _Page, kin: _Kin, level: Level, known: Evidence | None
     ) -> tuple[bytes, Evidence, Sight]:
         name, subject = kin.of(level)
-        seen = evidence_of(turn.book, subject, name, level, kin.shape.shape)
+        seen = known if known is not None else begin(turn.book, subject, name, level)
+        seen.shaped |= kin.shape.shape
         sight = as_seen_by(seen, page.found, host.marks)
         account(seen, sight, size=page.size, depth=page.row.depth, key=page.key)
         if level is not Level.SKELETON:
@@ -160,6 +170,8 @@ class Traps:
 
     def _judge(self, turn: Turn, host: HostRow, judged: tuple[bytes, Evidence, Sight], url: str) -> None:
         subject, seen, _ = judged
+        if not seen.points and not seen.trap:
+            return
         self._reconsider(turn, seen)
         if seen.name == _ROOT or not is_enough(seen):
             return
@@ -187,8 +199,6 @@ class Traps:
 
     def _judge_domain(self, turn: Turn, host: HostRow, row: UrlRow, page: Fetched, found: Likeness) -> None:
         """The first page of a host that is not its domain's own tells of the domain."""
-        if host.pages != 1:
-            return
         authority = host.host.partition("//")[2]
         domain = registrable_domain(authority)
         if authority in (domain, "www." + domain):
@@ -307,12 +317,6 @@ class Shares:
                 most = room(seen) if seen.points and not seen.exempt else CAUTIOUS
                 return self._left.setdefault(subject, [most])
         return self._left.setdefault(b"unseen", [CAUTIOUS])
-
-
-def _is_suspected(turn: Turn, kin: _Kin, level: Level) -> bool:
-    """Only then does a novel page change anything: most need not be written down."""
-    seen = evidence(turn.book, kin.of(level)[1])
-    return seen is not None and (seen.points > 0 or seen.trap > 0)
 
 
 def _in_force(turn: Turn, subject: bytes) -> Stopped | None:
