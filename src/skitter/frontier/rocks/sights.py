@@ -20,7 +20,7 @@ from skitter.schedule.traps import KIN, Evidence, Sight, has_mark
 from skitter.urls.canonical import host_of
 
 _NO_LETTERS = re.compile(r"[\W\d_]+")
-_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha()}
+_LETTERS = bytes(code if chr(code).isalpha() else 32 for code in range(256))
 _MARK = 4
 _ABOUT = 64
 _TEXT = 8
@@ -105,15 +105,15 @@ def _first_copy(turn: Turn, page: Fetched, url: str) -> str:
 
 def _title_mark(page: Fetched) -> bytes:
     """Of its letters; without a title the size has to do, roughly."""
-    said = _letters(page.title) or f"{page.size // _ABOUT}"
-    return zlib.crc32(said.encode("utf-8", "replace")).to_bytes(_MARK, "big")
+    said = _letters(page.title) or b"%d" % (page.size // _ABOUT)
+    return zlib.crc32(said).to_bytes(_MARK, "big")
 
 
-def _letters(title: str) -> str:
-    """With a space for all between them. In ASCII by a table: 0.5 us for a title, 3 by the pattern."""
+def _letters(title: str) -> bytes:
+    """With a space for all between them. In ASCII by a table: 0.3 us for a title, 3 by the pattern."""
     if not title.isascii():
-        return _NO_LETTERS.sub(" ", title)
-    bare = title.translate(_LETTERS)
-    while "  " in bare:
-        bare = bare.replace("  ", " ")
+        return _NO_LETTERS.sub(" ", title).encode("utf-8", "replace")
+    bare = title.encode().translate(_LETTERS)
+    while b"  " in bare:
+        bare = bare.replace(b"  ", b" ")
     return bare
