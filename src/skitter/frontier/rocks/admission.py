@@ -6,7 +6,6 @@ Called for seeds and, inside the turn that settles a page, for the links the pag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from skitter.frontier.rocks.book import Book, Turn
 from skitter.frontier.rocks.caches import MOST_LINKERS, has_linker
@@ -35,19 +34,9 @@ _NOT_FOR_REQUISITES = frozenset(
 )
 
 
-class _Way(NamedTuple):
-    """How the new URLs of a run go to their queue, all alike; without a host each is looked at by itself."""
-
-    ident: bytes
-    host: HostRow | None
-    alike: Fresh | None
-    linkers: bytes
-
-    def enter(self, turn: Turn, entering: list[Discovered]) -> None:
-        if entering and self.host is not None and self.alike is not None:
-            host = turn.take(self.ident, self.host, entering[0].host)
-            turn.enqueue_fresh(entering, self.alike, self.ident, host)
-            entering.clear()
+_Way = tuple[bytes, HostRow, Fresh, bytes]
+"""How the new URLs of a run go to their queue, all alike: their host's id and row, what their rows have in
+common, and the mark of who links them."""
 
 
 class Admission:
@@ -82,36 +71,44 @@ class Admission:
 
     def admit_run(self, turn: Turn, run: Sequence[Discovered]) -> list[Verdict]:
         """Links that differ in URL and key alone. What the new ones among them have in common is done once."""
-        has, row_of = turn.book.certain.has, turn.known_url
+        book, row_of = turn.book, turn.known_url
+        has, add, see = book.certain.has, book.certain.add, book.seen.add
         verdicts: list[Verdict] = []
         entering: list[Discovered] = []
         way: _Way | None = None
+        looked = False
         for found in run:
             key = found.key
             if not has(key) and row_of(key) is None:
-                # the host of what is known is left alone: it need not even be read
-                way = way or self._way(turn, run)
-                if way.host is not None and self._passes(turn, found):
-                    self._learn(turn, key, way.linkers)
+                if not looked:
+                    # the host of what is known is left alone: it need not even be read
+                    way, looked = self._way(turn, run), True
+                if way is not None and self._passes(turn, found):
+                    if way[3]:
+                        book.recent.put(key, way[3])
+                    see(key)
+                    add(key)
                     entering.append(found)
                     verdicts.append(ADDED)
                     continue
-            if way is not None:
+            if entering and way is not None:
                 # what is decided by what was admitted must find it there
-                way.enter(turn, entering)
+                _enter(turn, way, entering)
+                entering = []
             verdicts.append(self.admit(turn, found))
-        if way is not None:
-            way.enter(turn, entering)
+        if entering and way is not None:
+            _enter(turn, way, entering)
         return verdicts
 
-    def _way(self, turn: Turn, run: Sequence[Discovered]) -> _Way:
+    def _way(self, turn: Turn, run: Sequence[Discovered]) -> _Way | None:
+        """None when each is to be looked at by itself."""
         first = run[0]
         ident, host = turn.look(first.host)
         if host is None or not self._is_plain(turn, host, run):
-            return _Way(ident, None, None, b"")
+            return None
         linkers = _linker(first)
         priority = self._priority(first, linkers)
-        return _Way(ident, host, fresh(first, priority, tier_of(priority) + 1, linkers), linkers)
+        return ident, host, fresh(first, priority, tier_of(priority) + 1, linkers), linkers
 
     def _is_plain(self, turn: Turn, host: HostRow, run: Sequence[Discovered]) -> bool:
         """Links of a page to a host of which nothing is known that may speak against them."""
@@ -286,6 +283,11 @@ class Admission:
             if not turn.book.has_anchor(anchor):
                 turn.put("anchors", anchor.encode(), b"")
                 turn.book.remember_anchor(anchor)
+
+
+def _enter(turn: Turn, way: _Way, entering: list[Discovered]) -> None:
+    ident, host, alike, _ = way
+    turn.enqueue_fresh(entering, alike, ident, turn.take(ident, host, entering[0].host))
 
 
 def _earned(budget: int, host: HostRow) -> int:
