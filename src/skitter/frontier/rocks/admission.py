@@ -190,6 +190,7 @@ class Admission:
             host.admitted += 1
         row.url, row.hops = found.url, found.hops
         turn.led_on.add(found.key)
+        turn.book.kinds.drop(found.key)
         turn.enqueue(found.key, row, ident, host)
         return True
 

@@ -19,6 +19,7 @@ from skitter.frontier.base import HostStanding
 from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.caches import Generations, Lru, RecentKeys
 from skitter.frontier.rocks.keyset import CertainKeys
+from skitter.frontier.rocks.kinds import Kin
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.near_index import NearIndex
 from skitter.frontier.rocks.ready import ReadyMarks
@@ -53,7 +54,6 @@ from skitter.schedule.traps import Evidence
 from skitter.settings import Settings
 from skitter.urls.canonical import host_id, host_of
 from skitter.urls.keys import Keys
-from skitter.urls.skeleton import Skeleton
 
 _TALLY = b"tally"
 # an enum's own attribute takes 0.1 us, eight times as long
@@ -65,7 +65,7 @@ _CACHED_LEASES = 16_384
 _CACHED_ANCHORS = 65_536
 # As many as a worker may have out: 4,096 hosts with five URLs each; 250 bytes a row.
 _HELD_ROWS = 20_480
-# What is known of kinds of pages, 800 bytes each; of which kind a URL is, 400 at most.
+# What is known of kinds of pages, 800 bytes each; of which kind a URL is, 600 at most.
 _CACHED_EVIDENCE = 8_192
 _CACHED_KINDS = 8_192
 # Longer ones are some site's own.
@@ -109,7 +109,7 @@ class Book:
         # subjects of which nothing is known: asked for again and again, by each page of their kind
         self.unheard_of: Lru[bytes, bool] = Lru(_CACHED_EVIDENCE)
         # by the URL's key, on hosts that repeat themselves: what is passed over at each lease, and parents
-        self.kinds: Generations[bytes, Skeleton] = Generations(_CACHED_KINDS)
+        self.kinds: Generations[bytes, Kin] = Generations(_CACHED_KINDS)
         self._parsed: Lru[bytes, Rules] = Lru(_CACHED_RULES // 8)
         # Where the first live entry of the due index and of the timers can be at the earliest: seeking from there
         # skips the tombstones of what was taken before.

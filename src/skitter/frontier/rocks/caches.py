@@ -51,6 +51,10 @@ class Generations(Generic[K, V]):
         if len(self._young) >= self._half:
             self._old, self._young = self._young, {}
 
+    def drop(self, key: K) -> None:
+        self._young.pop(key, None)
+        self._old.pop(key, None)
+
     def items(self) -> list[tuple[K, V]]:
         """The younger last: what it says counts."""
         return [*self._old.items(), *self._young.items()]

@@ -11,12 +11,12 @@ Evidence is written through a bounded cache in the turn that saw it. Never decid
 
 from __future__ import annotations
 
-from functools import lru_cache
 from hashlib import blake2b
 
 import msgspec
 
 from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.kinds import subject_key
 from skitter.frontier.rocks.rows import encode
 from skitter.model import UrlKey
 from skitter.schedule.traps import Evidence, Level, TrapKind
@@ -48,11 +48,6 @@ class TrapRow(msgspec.Struct, array_like=True):
 
 
 _decode_trap = msgspec.msgpack.Decoder(TrapRow).decode
-
-
-@lru_cache(maxsize=8_192)
-def subject_key(ident: bytes, name: str) -> bytes:
-    return ident + blake2b(name.encode(), digest_size=8).digest()
 
 
 def unseen_key(ident: bytes) -> bytes:
