@@ -65,9 +65,12 @@ class Pace:
     def wait(self) -> float:
         return self._next - self._clock.now()
 
-    def begin(self) -> None:
-        """A request starts now; when it was sent is known only when it has ended."""
-        self._next = self._clock.now() + self._delay
+    def is_due(self, now: float) -> bool:
+        return self._next <= now
+
+    def begin(self, now: float) -> None:
+        """A request starts; when it was sent is known only when it has ended."""
+        self._next = now + self._delay
 
     def sent(self, at: float) -> None:
         self._next = max(self._next, at + self._delay)
@@ -319,14 +322,24 @@ class Loop:
 
     async def _work(self, lease: HostLease, pace: Pace, todo: Iterator[Task]) -> bool:
         """Serve tasks one after the other; True when some were left undone."""
+        may_start = partial(self._may_start, lease)
         for task in todo:
-            await self._claim_slot(pace)
+            if not self._may_go(pace):
+                await self._claim_slot(pace)
             try:
-                if not self._may_start(lease) or await self._one(lease, pace, task):
+                if await self._one(lease, pace, task, may_start):
                     return True
             finally:
                 self._slots.release()
         return False
+
+    def _may_go(self, pace: Pace) -> bool:
+        """Whether there is nothing to wait for; then the slot is claimed."""
+        now = self._clock.now()
+        if not pace.is_due(now) or not self._slots.is_free():
+            return False
+        pace.begin(now)
+        return True
 
     async def _claim_slot(self, pace: Pace) -> None:
         """Wait for the host's pace outside the slot, so that its delay never keeps others from being asked."""
@@ -334,8 +347,9 @@ class Loop:
             while (wait := pace.wait()) > 0 and not self.draining:
                 await self._sleep(wait)
             await self._slots.acquire()
-            if pace.wait() <= 0 or self.draining:
-                pace.begin()
+            now = self._clock.now()
+            if pace.is_due(now) or self.draining:
+                pace.begin(now)
                 return
             self._slots.release()
 
@@ -358,10 +372,10 @@ class Loop:
             return False
         return self._horizon is not None or self._clock.now() < held[1]
 
-    async def _one(self, lease: HostLease, pace: Pace, task: Task) -> bool:
-        """One request; True when the host should be left alone after it."""
+    async def _one(self, lease: HostLease, pace: Pace, task: Task, may_start: Callable[[], bool]) -> bool:
+        """One request; True when the host should be left alone after it, or may not be asked any more."""
         try:
-            delivery = await self._step.run(lease, task, partial(self._may_start, lease))
+            delivery = await self._step.run(lease, task, may_start)
         except TooLate:
             return True
         pace.sent(delivery.outcome.sent_at)
