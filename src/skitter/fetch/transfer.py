@@ -14,7 +14,7 @@ import pycurl
 
 from skitter.clock import Clock
 from skitter.fetch.bodies import SHORT, Bodies
-from skitter.fetch.head import Headers, head_in, headers_in, is_switching, status_in
+from skitter.fetch.head import Headers, is_switching, read_head
 from skitter.fetch.lanes import Lane
 from skitter.fetch.tls import Tls, agreed_in
 from skitter.model import FailureKind
@@ -25,6 +25,7 @@ _PAUSE: int = pycurl.WRITEFUNC_PAUSE
 
 Judge = Callable[[int, Headers, bytes], str]
 """Status, headers and the first bytes of a body, as they came: why the rest is not wanted, or nothing."""
+_LEAST_FINAL = 200
 _JUDGED_BY = 1445  # bytes, MIME Sniffing 5.2
 
 
@@ -159,11 +160,10 @@ class Transfer:
     def read_head(self) -> bool:
         """Whether it is there and within limits. What comes behind a body's first byte are trailers."""
         if not self.head:
-            self.head = head_in(bytes(self._raw))
-            self.headers = headers_in(self.head)
+            self.head, self._status, self.headers = read_head(self._raw)
             if self.is_head_too_large() or self.head.count(b"\n") > self._settings.max_header_count + 2:
                 self.stopped = FailureKind.HEADERS_TOO_LARGE
-            elif is_switching(self.head):
+            elif self._status < _LEAST_FINAL and is_switching(self.head):
                 self.stopped = FailureKind.PROTOCOL
         return bool(self.head) and self.stopped is None
 
@@ -210,7 +210,7 @@ class Transfer:
             return False
         start = b"".join((*self.chunks, chunk)) if self.chunks else chunk
         # libcurl may not be asked from inside its own callbacks
-        self.refusal = self._unwanted(status_in(self.head), self.headers, start)
+        self.refusal = self._unwanted(self._status, self.headers, start)
         if self.refusal:
             self.stopped = FailureKind.TYPE_UNWANTED
         return not self.refusal
