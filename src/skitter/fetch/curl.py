@@ -145,11 +145,11 @@ class Fetcher:
                 raise TooLate
         if isinstance(answer, Unresolved):
             return Failed(kind=answer.kind, detail=answer.detail)
-        addresses = self._allowed(answer)
+        addresses = answer.addresses if answer.pinned else self._allowed(answer)
         if not addresses:
             return Failed(kind=FailureKind.ADDRESS_REFUSED, detail=self._refusals(answer))
         verify = self._settings.verify_tls if verify_tls is None else verify_tls
-        headers = _conditions(etag, last_modified)
+        headers = _conditions(etag, last_modified) if etag or last_modified else _UNCONDITIONAL
         block = _request_block(url, origin, headers)
         # not by keyword: 0.14 us instead of 0.3
         request = Request(url, origin, block, headers, unwanted, verify, dns_ms, may_start)
@@ -204,8 +204,6 @@ class Fetcher:
         return result
 
     def _allowed(self, answer: Answer) -> Sequence[str]:
-        if answer.pinned:
-            return answer.addresses
         return [address for address in answer.addresses if self._guard.refusal(address) is None]
 
     def _refusals(self, answer: Answer) -> str:
@@ -335,8 +333,6 @@ def _request_block(url: str, origin: Origin, headers: list[bytes]) -> bytes:
 
 
 def _conditions(etag: str, last_modified: str) -> list[bytes]:
-    if not etag and not last_modified:
-        return _UNCONDITIONAL
     headers = [*_UNCONDITIONAL]
     for name, value in ((b"If-None-Match: ", etag), (b"If-Modified-Since: ", last_modified)):
         # A server's own words go back to it only where they can be a field's value (RFC 9110 5.5); bytes,

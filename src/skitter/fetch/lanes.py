@@ -61,9 +61,9 @@ class Lane:
 
     def leave(self, curl: pycurl.Curl) -> None:
         """Whether or not it has ended."""
-        if (ended := self.under_way.pop(curl, None)) is not None:
-            self._let_go(curl)
+        if (ended := self.under_way.get(curl)) is not None:
             ended.cancel()
+            self._end(curl, None)
 
     def opened(self, descriptor: int) -> int:
         """For libcurl a new connection."""
@@ -95,14 +95,11 @@ class Lane:
 
     def _end(self, curl: pycurl.Curl, error: pycurl.error | None) -> None:
         ended = self.under_way.pop(curl)
-        self._let_go(curl)
-        if not ended.done():
-            ended.set_result(error)
-
-    def _let_go(self, curl: pycurl.Curl) -> None:
         self.multi.remove_handle(curl)
         if self.sending:
             self.sending.pop(curl, None)
+        if not ended.done():
+            ended.set_result(error)
 
     def _fail(self, error: pycurl.error) -> None:
         """libcurl itself is in trouble, and will tell of no transfer any more."""

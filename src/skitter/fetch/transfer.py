@@ -7,6 +7,7 @@ Under `fetch/curl.py`, which starts it and draws the conclusion. A transfer neve
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable
 
 import certifi
@@ -21,6 +22,8 @@ from skitter.model import FailureKind
 from skitter.settings import FetchSettings
 
 _READ_BUFFER = 256 * 1024
+# libcurl writes `%0a` as `%0A`, unless it is told what to ask for.
+_LOWER_ESCAPE = re.compile("%(?:[a-f]|.[a-f])")
 _PAUSE: int = pycurl.WRITEFUNC_PAUSE
 
 Judge = Callable[[int, Headers, bytes], str]
@@ -40,6 +43,7 @@ class Transfer:
         self._bodies = bodies
         self._clock = clock
         self._headers_sent: list[bytes] = []
+        self._says_target = False
         self._dialled = ("", 0)
         self._patience = settings.connect_timeout
         self._verifies = settings.verify_tls
@@ -74,6 +78,9 @@ class Transfer:
     def dial(self, url: str, headers: list[bytes], address: str, port: int, patience: float) -> None:
         curl = self.curl
         curl.setopt(pycurl.URL, url)
+        if self._says_target or ("%" in url and _LOWER_ESCAPE.search(url)):
+            self._says_target = True  # cannot be unset again
+            curl.setopt(pycurl.REQUEST_TARGET, url[url.index("/", len("https://")) :])
         if (address, port) != self._dialled:
             self._dialled = (address, port)
             curl.setopt(

@@ -327,10 +327,13 @@ class Loop:
             if not self._may_go(pace):
                 await self._claim_slot(pace)
             try:
-                if await self._one(lease, pace, task, may_start):
-                    return True
+                delivery = await self._step.run(lease, task, may_start)
+            except TooLate:
+                return True
             finally:
                 self._slots.release()
+            if self._delivered(delivery, pace):
+                return True
         return False
 
     def _may_go(self, pace: Pace) -> bool:
@@ -372,12 +375,8 @@ class Loop:
             return False
         return self._horizon is not None or self._clock.now() < held[1]
 
-    async def _one(self, lease: HostLease, pace: Pace, task: Task, may_start: Callable[[], bool]) -> bool:
-        """One request; True when the host should be left alone after it, or may not be asked any more."""
-        try:
-            delivery = await self._step.run(lease, task, may_start)
-        except TooLate:
-            return True
+    def _delivered(self, delivery: Delivery, pace: Pace) -> bool:
+        """What came of one request; True when the host should be left alone after it."""
         pace.sent(delivery.outcome.sent_at)
         self._deliveries.append(delivery)
         self.waiting_until = None

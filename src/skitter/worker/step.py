@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple
+
+import msgspec
 
 from skitter.archive.digests import Digests, digests_of
 from skitter.archive.packing import Packer, Parcel
@@ -55,15 +56,18 @@ _LONGEST_RETRY_AFTER = 7 * 86_400
 _DEEPEST_SHEET = 4
 
 
-class Answer(NamedTuple):
-    """What came, what its headers say, and the digests of its body."""
+class Answer(msgspec.Struct, frozen=True):
+    """What came, what its headers say (`first` and `joined`: see `fields_of`), the type that they declare, the
+    digests of its body."""
 
     exchange: Exchange
-    fields: Fields
+    first: Fields
+    joined: Fields
+    declared: str
     digests: Digests
 
 
-class Reading(NamedTuple):
+class Reading(msgspec.Struct, frozen=True):
     """What a page says, what was wrong with its body, and what each of its links resolves to: once, for what is
     followed and for what is told."""
 
@@ -117,27 +121,27 @@ class Step:
             now = self._clock.now()
             return Delivery(_outcome(lease, task, now, now, came))
         try:
-            result, parcel = await self._answered(task, came)
+            answer = _answer(came)
+            is_document = _is_document(task, answer)
+            pdf = await self._read_pdf(answer) if is_document and _is_pdf(task, answer) else None
+            # Last: a turn that was taken before a wait would be over when the page is read.
+            if not self._turns.is_free():
+                await self._turns.take()
+            reading = self._page(answer, pdf) if is_document else _UNREAD
+            result, parcel = self._packed(task, answer, reading)
         finally:
             self._fetcher.let_go(came)
         outcome = _outcome(lease, task, came.sent_at, came.ended_at, result, came.address)
         return Delivery(outcome, parcel, came.reused_connection)
 
-    async def _answered(self, task: Task, exchange: Exchange) -> tuple[Result, Parcel]:
-        answer = Answer(exchange, fields_of(exchange.headers), digests_of(exchange))
-        is_document = _is_document(task, answer)
-        pdf = await self._read_pdf(answer) if is_document and _is_pdf(task, answer) else None
-        # Last: a turn that was taken before a wait would be over when the page is read.
-        if not self._turns.is_free():
-            await self._turns.take()
-        reading = self._page(answer, pdf) if is_document else _UNREAD
+    def _packed(self, task: Task, answer: Answer, reading: Reading) -> tuple[Result, Parcel]:
         result = self._read(task, answer, reading)
         parcel = self._packer.pack(
-            exchange,
+            answer.exchange,
             answer.digests,
-            media_type=parse_content_type(answer.fields.first.get("content-type", "")).essence,
+            media_type=answer.declared if answer.first is answer.joined else _essence(answer.first),
             said=self._said(task, result, reading),
-            stands_for=task.digest if exchange.status == 304 else b"",
+            stands_for=task.digest if answer.exchange.status == 304 else b"",
         )
         return result, parcel
 
@@ -180,7 +184,7 @@ class Step:
         if status in _REDIRECTS:
             return self._redirected(task, answer)
         if status in _THROTTLED:
-            wait = retry_after(answer.fields.first.get("retry-after", ""), exchange.ended_at)
+            wait = retry_after(answer.first.get("retry-after", ""), exchange.ended_at)
             return Failed(
                 kind=FailureKind.THROTTLED,
                 detail=f"status {status}",
@@ -205,7 +209,7 @@ class Step:
         return self._fetched(task, answer, reading)
 
     def _redirected(self, task: Task, answer: Answer) -> Result:
-        exchange, location = answer.exchange, answer.fields.first.get("location", "")
+        exchange, location = answer.exchange, answer.first.get("location", "")
         target = normalise(_escaped(location), exchange.url) if location else None
         if target is None:
             return Failed(
@@ -228,12 +232,12 @@ class Step:
 
     def _robots_read(self, answer: Answer) -> Result:
         """RFC 9309 2.3.1: rules, or none where the host says there are none; anything else is no permission."""
-        exchange, fields, digests = answer
+        exchange, first = answer.exchange, answer.first
         status, body = exchange.status, b""
         if not 200 <= status < 300 and not 400 <= status < 500:
             return Failed(kind=FailureKind.PROTOCOL, detail=f"robots.txt answered {status}", status=status)
         if status < 300:
-            coding = fields.joined.get("content-encoding", "")
+            coding = answer.joined.get("content-encoding", "")
             # One byte more than is read: the parser must see that the last line is cut, and leave it out.
             decoded = decode_body(exchange.body, coding, limit=MAX_ROBOTS_BYTES + 1)
             reason = decoded.reason if isinstance(decoded, Undecodable) else _breaks_off(decoded)
@@ -243,14 +247,14 @@ class Step:
         return RobotsRead(
             status=status,
             body=body,
-            digest=digests.payload,
+            digest=answer.digests.payload,
             size=len(exchange.body),
-            etag=fields.first.get("etag", "")[:500],
-            last_modified=fields.first.get("last-modified", "")[:100],
+            etag=first.get("etag", "")[:500],
+            last_modified=first.get("last-modified", "")[:100],
         )
 
     def _fetched(self, task: Task, answer: Answer, reading: Reading) -> Result:
-        exchange, (first, joined), digests = answer
+        exchange, first = answer.exchange, answer.first
         page, note = reading.page, reading.note
         links: tuple[Discovered, ...] = ()
         canonical = self._canonical(task, page)
@@ -265,8 +269,8 @@ class Step:
             )
         return Fetched(
             status=exchange.status,
-            content_type=joined.get("content-type", "")[:200],
-            digest=digests.payload,
+            content_type=answer.joined.get("content-type", "")[:200],
+            digest=answer.digests.payload,
             size=len(exchange.body),
             truncated=exchange.truncated or note.startswith(_CUT),
             etag=first.get("etag", "")[:500],
@@ -291,7 +295,7 @@ class Step:
         )
 
     def _page(self, answer: Answer, pdf: PdfReading | None) -> Reading:
-        exchange, (first, joined), _ = answer
+        exchange, first, joined = answer.exchange, answer.first, answer.joined
         decoded = self._decoded(answer)
         if isinstance(decoded, Undecodable):
             return Reading(note=f"not decoded: {decoded.reason}")
@@ -317,7 +321,7 @@ class Step:
 
     def _decoded(self, answer: Answer) -> Decoded | Undecodable:
         limits = self._settings.fetch
-        coding = answer.fields.joined.get("content-encoding", "")
+        coding = answer.joined.get("content-encoding", "")
         return decode_body(answer.exchange.body, coding, limit=limits.max_decoded, max_ratio=limits.max_ratio)
 
     async def _read_pdf(self, answer: Answer) -> PdfReading | None:
@@ -348,25 +352,25 @@ def _breaks_off(decoded: Decoded) -> str:
     return "" if decoded.complete or decoded.truncated else "the coded robots.txt breaks off"
 
 
+def _answer(exchange: Exchange) -> Answer:
+    digests = digests_of(exchange)
+    first, joined = fields_of(exchange.headers)
+    return Answer(exchange, first, joined, _essence(joined), digests)
+
+
 def _is_document(task: Task, answer: Answer) -> bool:
     exchange = answer.exchange
     if task.kind is not TaskKind.PAGE or exchange.status != 200 or not exchange.body:
         return False
-    return not task.requisite or _is_sheet(task, answer)
-
-
-def _is_sheet(task: Task, answer: Answer) -> bool:
-    return _declared(answer.fields) == CSS and task.requisite <= _DEEPEST_SHEET
+    return not task.requisite or (answer.declared == CSS and task.requisite <= _DEEPEST_SHEET)
 
 
 def _is_pdf(task: Task, answer: Answer) -> bool:
-    if task.requisite:
-        return False
-    return answer.exchange.body.startswith(b"%PDF-") or _declared(answer.fields) == PDF
+    return not task.requisite and (answer.declared == PDF or answer.exchange.body.startswith(b"%PDF-"))
 
 
-def _declared(fields: Fields) -> str:
-    return parse_content_type(fields.joined.get("content-type", "")).essence
+def _essence(fields: Fields) -> str:
+    return parse_content_type(fields.get("content-type", "")).essence
 
 
 def _values(headers: Headers, name: str) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def _unwanted_page(status: int, headers: Headers, start: bytes) -> str:
     what happened."""
     if status != 200:
         return ""
-    fields = fields_of(headers).joined
+    _, fields = fields_of(headers)
     content_type, coding = fields.get("content-type", ""), fields.get("content-encoding", "")
     essence = parse_content_type(content_type).essence
     if not is_wanted(essence):
