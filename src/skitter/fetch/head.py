@@ -1,7 +1,7 @@
 """The head of an answer: which bytes of what came it is, and what its lines say.
 
 Under the transfer, which gathers the lines as libcurl tells them, those of interim answers before it and of
-trailers behind it included. By the kernel in C where it was built, 1.3 us, else by the Python that defines it, 6.
+trailers behind it included. By the kernel in C where it was built, 1 us, else by the Python that defines it, 5.
 Pure; never raises on any bytes.
 """
 
