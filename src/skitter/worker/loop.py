@@ -324,7 +324,7 @@ class Loop:
         """Serve tasks one after the other; True when some were left undone."""
         may_start = partial(self._may_start, lease)
         for task in todo:
-            if not self._may_go(pace):
+            if not self._try_claim_slot(pace):
                 await self._claim_slot(pace)
             try:
                 delivery = await self._step.run(lease, task, may_start)
@@ -336,10 +336,10 @@ class Loop:
                 return True
         return False
 
-    def _may_go(self, pace: Pace) -> bool:
-        """Whether there is nothing to wait for; then the slot is claimed."""
+    def _try_claim_slot(self, pace: Pace) -> bool:
+        """Whether there was nothing to wait for."""
         now = self._clock.now()
-        if not pace.is_due(now) or not self._slots.is_free():
+        if not pace.is_due(now) or not self._slots.try_acquire():
             return False
         pace.begin(now)
         return True

@@ -22,15 +22,15 @@ class Slots:
         self._held = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    def is_free(self) -> bool:
-        """Whether there is a place at once, and then it is ours."""
+    def try_acquire(self) -> bool:
+        """Whether there is a place at once: then it is ours."""
         if self._waiting or not self._has_room():
             return False
         self._held += 1
         return True
 
     async def acquire(self) -> None:
-        if self.is_free():
+        if self.try_acquire():
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)

@@ -125,7 +125,7 @@ class Step:
             is_document = _is_document(task, answer)
             pdf = await self._read_pdf(answer) if is_document and _is_pdf(task, answer) else None
             # Last: a turn that was taken before a wait would be over when the page is read.
-            if not self._turns.is_free():
+            if not self._turns.try_take():
                 await self._turns.take()
             reading = self._page(answer, pdf) if is_document else _UNREAD
             result, parcel = self._packed(task, answer, reading)

@@ -29,15 +29,17 @@ class Turns:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._too_late: list[asyncio.Future[None]] = []
 
-    def is_free(self) -> bool:
-        """Whether a page may be read at once, and then it is our turn; from there on nothing may be awaited."""
+    def try_take(self) -> bool:
+        """Whether a page may be read at once: then it is our turn, and nothing may be awaited before."""
         if self._waiting or self._is_over():
             return False
         self._begin()
         return True
 
     async def take(self) -> None:
-        """Returns when a page may be read, for one who came when it was not free."""
+        """Returns when a page may be read; from there on nothing may be awaited before it is."""
+        if self.try_take():
+            return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         await turn
