@@ -85,3 +85,22 @@ def test_short_pages_that_had_to_wait_share_turns_as_well() -> None:
     asyncio.run(reading.all(300))
     assert reading.seen.count(PAGE) == 300
     assert reading.seen.count(OTHERS) < 300 / 5
+
+
+def test_a_turn_that_is_free_is_taken_at_once_and_not_before_those_who_wait() -> None:
+    async def main() -> None:
+        clock = FakeClock()
+        turns = Turns(clock)
+        assert turns.try_take()
+        clock.advance(0.5)
+        assert not turns.try_take()
+        waiting = asyncio.create_task(turns.take())
+        await asyncio.sleep(0)
+        # by the clock alone it would be free
+        clock.set_back(0.5)
+        assert not turns.try_take()
+        async with asyncio.timeout(10):
+            await waiting
+        assert turns.try_take()
+
+    asyncio.run(main())
