@@ -171,7 +171,7 @@ def test_a_handshake_that_is_never_answered_times_out_as_a_connection() -> None:
 def test_each_request_has_limits_of_its_own_whoever_began_before_it() -> None:
     limits = FetchSettings(first_byte_timeout=0.3, stall_timeout=0.3, total_timeout=3)
 
-    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+    async def use(fetcher: Fetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
         first = asyncio.ensure_future(fetcher.fetch(server.url + "/"))
         await asyncio.sleep(0.2)
         return await asyncio.gather(first, fetcher.fetch(server.url + "/"))
