@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.frontier.rocks.caches import Generations
+from skitter.frontier.rocks.caches import MOST_LINKERS, Generations, RecentKeys, has_linker
 from skitter.frontier.rocks.keyset import CertainKeys
 from skitter.frontier.rocks.keyset_plain import FEWEST_BUCKETS
 
@@ -79,3 +79,29 @@ def test_the_last_word_on_a_key_counts() -> None:
         kept[0] = word
         kept[1] = word
         assert kept.get(0) == dict(kept.items())[0] == word
+
+
+@given(st.lists(st.binary(min_size=2, max_size=2)), st.binary(min_size=2, max_size=2))
+def test_a_linker_is_found_among_marks_and_never_across_two(marks: list[bytes], linker: bytes) -> None:
+    assert has_linker(b"".join(marks), linker) == (linker in marks)
+    assert not has_linker(b"xaby", b"ab")
+    assert has_linker(b"xabyab", b"ab")
+
+
+def test_a_link_is_heard_once_of_a_host_and_not_at_all_when_enough_hosts_link_it() -> None:
+    recent = RecentKeys(100)
+    assert not recent.has_heard(b"key", b"ab")
+    recent.put(b"key", b"abcd")
+    assert recent.has_heard(b"key", b"cd")
+    assert not recent.has_heard(b"key", b"ef")
+    recent.put(b"key", bytes(2 * MOST_LINKERS))
+    assert recent.has_heard(b"key", b"ef")
+
+
+def test_what_was_heard_is_forgotten_in_halves() -> None:
+    recent = RecentKeys(4)
+    for key in (b"1", b"2", b"3"):
+        recent.put(key, b"ab")
+    assert recent.has_heard(b"1", b"ab")
+    recent.put(b"4", b"ab")
+    assert [key for key in (b"1", b"2", b"3", b"4") if recent.has_heard(key, b"ab")] == [b"3", b"4"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from mmap import mmap
 from types import ModuleType
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skitter.frontier.rocks import keyset_plain, nearwords_plain
 from skitter.frontier.rocks.near_filter import _masks
-from skitter.frontier.rocks.rows import UrlRow, encode, fresh, slots_of
+from skitter.frontier.rocks.rows import UrlRow, encode, fresh, placed, slot_of
 from skitter.model import UrlState, Via
 from tests.frontier_kit import discovered
 
@@ -110,9 +111,10 @@ def test_the_row_of_a_new_url_is_what_its_values_encode_to(
     path: str, priority: int, depth: int, parent: bytes | None, linkers: bytes, seq: int
 ) -> None:
     found = discovered("http://a.test/", depth=depth, parent=parent, hops=2)  # type: ignore[arg-type]
-    (slot,) = slots_of(b"one-host", 2, priority, [seq])
+    found = msgspec.structs.replace(found, url="http://a.test/" + path)
+    slot = slot_of(b"one-host", 2, priority, seq)
     row = UrlRow(
-        url="http://a.test/" + path,
+        url=found.url,
         state=UrlState.QUEUED,
         priority=priority,
         depth=depth,
@@ -122,4 +124,5 @@ def test_the_row_of_a_new_url_is_what_its_values_encode_to(
         slot=slot,
         linkers=linkers,
     )
-    assert fresh(found, priority, 2, linkers).row(row.url, slot) == encode(row)
+    alike = fresh(found, priority, 2, linkers)
+    assert placed([found], alike, b"one-host", seq) == ([slot], {found.key: encode(row)})
