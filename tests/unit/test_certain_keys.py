@@ -48,12 +48,41 @@ def test_hosts_with_the_same_paths_are_told_apart() -> None:
 def test_most_of_a_million_keys_are_remembered_in_sixteen_megabytes() -> None:
     """Hosts have the same paths: their front pages, `/about`, `/contact`."""
     certain = CertainKeys(17_000_000)
+    certain.make_room(1_000_000)
     chance = random.Random(1)
     paths = [chance.randbytes(8) for _ in range(10)]
     keys = [host + path for host in (chance.randbytes(8) for _ in range(100_000)) for path in paths]
     for key in keys:
         certain.add(key)
     assert sum(certain.has(key) for key in keys) > 900_000
+
+
+def test_a_table_that_grows_loses_no_key_and_learns_none() -> None:
+    certain = CertainKeys(30 * FEWEST_BUCKETS * 24)
+    chance = random.Random(2)
+    keys = [chance.randbytes(16) for _ in range(3_000)]
+    others = [chance.randbytes(16) for _ in range(3_000)]
+    sizes = []
+    for known in (10, 200_000, 1_000_000, 10_000_000):
+        for key in keys:
+            certain.add(key)
+        certain.make_room(known)
+        sizes.append(len(certain._table) // (FEWEST_BUCKETS * 24))
+        assert all(map(certain.has, keys))
+        assert not any(map(certain.has, others))
+    assert sizes == [1, 4, 16, 30]
+
+
+def test_what_was_asked_for_last_stays_the_youngest_when_the_table_grows() -> None:
+    certain = CertainKeys(4 * FEWEST_BUCKETS * 24)
+    # one bucket before and after
+    keys = [bytes(8) + (number * FEWEST_BUCKETS * 4).to_bytes(8, "big") for number in range(1, 9)]
+    for key in keys[:4]:
+        certain.add(key)
+    certain.make_room(200_000)
+    for key in keys[4:6]:
+        certain.add(key)
+    assert [certain.has(key) for key in keys[:6]] == [False, False, True, True, True, True]
 
 
 def test_after_clearing_nothing_is_known() -> None:

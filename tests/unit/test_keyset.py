@@ -43,6 +43,22 @@ def test_what_is_certain_is_the_same_with_and_without_the_kernel(
     assert keyset.certain_lacks(kernel, joined, host) == keyset_plain.certain_lacks(plain, joined, host)
 
 
+@given(SIZES, SIZES, st.lists(KEYS), st.lists(KEYS))
+def test_a_table_moves_to_another_in_the_same_way_with_and_without_the_kernel(
+    size: int, other: int, added: list[bytes], before: list[bytes]
+) -> None:
+    kernel, plain = mmap(-1, size), mmap(-1, size)
+    kernel_to, plain_to = mmap(-1, other), mmap(-1, other)
+    for way, table, to in ((keyset, kernel, kernel_to), (keyset_plain, plain, plain_to)):
+        for key in added:
+            way.certain_add(table, key)
+        for key in before:
+            way.certain_add(to, key)
+        way.certain_move(table, to)
+    assert kernel[:] == plain[:]
+    assert kernel_to[:] == plain_to[:]
+
+
 @given(SIZES, st.integers(1, 32), st.lists(KEYS), st.lists(KEYS))
 def test_the_seen_filter_has_the_same_bits_with_and_without_the_kernel(
     size: int, hashes: int, added: list[bytes], asked: list[bytes]

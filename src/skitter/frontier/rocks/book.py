@@ -152,6 +152,7 @@ class Book:
             self.unheard_of,
         ):
             cache.trim()
+        self.certain.make_room(sum(self.tally.urls.values()))
 
     def host(self, ident: bytes) -> HostRow | None:
         row = self._hosts.recall(ident)
