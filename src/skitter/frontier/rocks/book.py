@@ -178,9 +178,11 @@ class Book:
     def hold(self, key: bytes, raw: bytes) -> None:
         self._held[key] = raw
 
-    def hold_all(self, raws: Mapping[bytes, bytes]) -> None:
-        """New URLs of a host that is not read in one go: of a crawl of thousands each is leased from here."""
-        self._held.update(raws)
+    def keep(self, raws: Mapping[bytes, bytes]) -> None:
+        """Of URLs that a lease will want, as long as there is room beside those that are out: of a crawl of
+        thousands each is leased from here."""
+        if len(self._held) < _HELD_ROWS // 2:
+            self._held.update(raws)
 
     def let_go(self, key: bytes) -> None:
         self._held.pop(key, None)

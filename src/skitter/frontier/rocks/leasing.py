@@ -193,8 +193,8 @@ class Leasing:
                 passed_over += 1
             elif row is None or (shares is not None and not shares.take(key, row.url)):
                 if row is not None:
-                    # the next lease looks at it again: of the JDK's documentation 1.4 for each that is taken
-                    turn.out(key)
+                    # of the JDK's documentation 1.4 for each that is taken
+                    turn.passed_over(key)
                 passed_over += 1
                 is_first_left = False
             else:

@@ -174,6 +174,11 @@ class Turn:
         if raw := self._raw.get(key):
             self.book.hold(key, raw)
 
+    def passed_over(self, key: bytes) -> None:
+        """This URL waits on: the next lease looks at it again."""
+        if raw := self._raw.get(key):
+            self.book.keep({key: raw})
+
     def put_url(self, key: bytes, row: UrlRow) -> None:
         self.book.let_go(key)
         self._raw.pop(key, None)
@@ -215,7 +220,8 @@ class Turn:
         self.put_all("urls", rows.items())
         self._raw |= rows
         if host.admitted > _SMALL_HOST:
-            self.book.hold_all(rows)
+            # a host that is not read in one go
+            self.book.keep(rows)
         tally.seq += count
         host.admitted += count
         host.queued[tier] += count
