@@ -175,8 +175,8 @@ def _pages(field: Field, shape: _Shape) -> Iterator[_Page]:
     places, first = array("i", ends), 0
     while first < count:
         last = shape.cut(bisect_left(places, places[first] + _PAGE_BYTES, first + 1, count))
-        strings = plain(content, ends, valid, first, last)
-        yield _Page(_DATA_PAGE, _PLAIN, last - first, shape.levels(first, last) + strings)
+        strings = plain(shape.levels(first, last), content, ends, valid, first, last)
+        yield _Page(_DATA_PAGE, _PLAIN, last - first, strings)
         first = last
 
 

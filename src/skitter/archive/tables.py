@@ -50,7 +50,13 @@ Said = dict[str, Column]
 
 
 def write_parts(
-    folder: Path, tables: Sequence[str], segment: str, stem: str, journal: bytes, start: int, end: int
+    folder: Path,
+    tables: Sequence[str],
+    segment: str,
+    stem: str,
+    journal: bytes | memoryview,
+    start: int,
+    end: int,
 ) -> int:
     """The rows of `journal`, which lies from `start` to `end` in the segment's, as one part of each table;
     returns their number. Of a table with nothing to say an empty part is written: its name says it was asked."""
@@ -72,16 +78,16 @@ def write_stretch(asked: Stretch) -> int:
     return end
 
 
-def _rows_of(asked: Stretch) -> bytes:
+def _rows_of(asked: Stretch) -> memoryview:
     most = asked.most
     fd = os.open(asked.journal, os.O_RDONLY | os.O_CLOEXEC)
     try:
         while True:
             journal = os.pread(fd, min(asked.end - asked.start, most), asked.start)
             if asked.start + len(journal) == asked.end:
-                return journal
+                return memoryview(journal)
             if whole := whole_frames(journal):
-                return journal[:whole]
+                return memoryview(journal)[:whole]
             if len(journal) < most:
                 raise OSError(errno.EIO, f"{asked.journal} is shorter than what was committed of it")
             most *= 2

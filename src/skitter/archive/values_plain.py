@@ -12,9 +12,9 @@ _LENGTH = 4
 _GROUP = 8
 
 
-def plain(data: bytes, ends: bytes, valid: bytes | None, first: int, last: int, /) -> bytes:
-    """The strings that are there from `first` to before `last`, each behind its length."""
-    return b"".join(_counted(value) for value in _present(data, ends, valid, first, last))
+def plain(before: bytes, data: bytes, ends: bytes, valid: bytes | None, first: int, last: int, /) -> bytes:
+    """What comes before, and the strings that are there from `first` to before `last`, each behind its length."""
+    return before + b"".join(_counted(value) for value in _present(data, ends, valid, first, last))
 
 
 def repeated(data: bytes, ends: bytes, valid: bytes | None, /) -> tuple[int, bytes, bytes] | None:

@@ -42,16 +42,22 @@ static int are_arguments(Py_ssize_t given, Py_ssize_t wanted)
 static PyObject *plain(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     Strings strings;
-    if (!are_arguments(count, 5) || !read_strings(arguments[0], arguments[1], arguments[2], &strings))
+    if (!are_arguments(count, 6) || !read_strings(arguments[1], arguments[2], arguments[3], &strings))
         return NULL;
-    size_t first = PyLong_AsSize_t(arguments[3]), last = PyErr_Occurred() ? 0 : PyLong_AsSize_t(arguments[4]);
+    if (!PyBytes_Check(arguments[0])) {
+        PyErr_SetString(PyExc_TypeError, "what comes before is bytes");
+        return NULL;
+    }
+    size_t first = PyLong_AsSize_t(arguments[4]), last = PyErr_Occurred() ? 0 : PyLong_AsSize_t(arguments[5]);
     if (PyErr_Occurred())
         return NULL;
     last = last < strings.count ? last : strings.count;
-    PyObject *found = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)plain_length(&strings, first, last));
+    size_t before = (size_t)PyBytes_GET_SIZE(arguments[0]), length = plain_length(&strings, first, last);
+    PyObject *found = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(before + length));
     if (!found)
         return NULL;
-    uint8_t *to = (uint8_t *)PyBytes_AS_STRING(found);
+    uint8_t *to = (uint8_t *)PyBytes_AS_STRING(found) + before;
+    memcpy(PyBytes_AS_STRING(found), PyBytes_AS_STRING(arguments[0]), before);
     Py_BEGIN_ALLOW_THREADS
     put_plain(&strings, first, last, to);
     Py_END_ALLOW_THREADS
