@@ -255,8 +255,8 @@ def test_what_waits_to_be_delivered_keeps_its_lease_and_no_more_is_leased(tmp_pa
         clock = Hasty(office.clock)
         brain = await joined(where, clock)
         (robots,) = await brain.lease("", 10, 30.0)
-        await brain.settle([dated(robots, clock.now())])
         await office.frontier.admit([seed(f"{URL}{number}") for number in range(3)])
+        await brain.settle([dated(robots, clock.now())])
         lease = await next_lease(brain)
         assert len(lease.tasks) > 2
         # More than one batch, and no time for a second one.
@@ -378,6 +378,7 @@ def test_a_link_that_another_worker_told_is_known_and_counted_as_such(tmp_path: 
         await first.settle([dated(await next_lease(first), office.clock.now())])  # robots.txt
         watch = Watching(office)
         await first.settle([dated(await next_lease(first), office.clock.now(), "http://a.test/new")])
+        await first.leave()
         told = ("http://a.test/new", "http://a.test/newer")
         await second.settle([dated(await next_lease(second), office.clock.now(), *told)])
         assert watch.links == [("http://a.test/new",), told]
@@ -417,19 +418,70 @@ def test_a_fingerprint_that_is_none_is_refused_and_the_desk_goes_on(tmp_path: Pa
     run(tmp_path, use)
 
 
+def test_hosts_that_a_settle_frees_come_with_its_answer(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        brain, leases = await joined(where), Watching(office).leases
+        (robots,) = await brain.lease("", 10, 30.0)
+        await brain.settle([dated(robots, office.clock.now() - 1.0)])
+        assert leases == [1, 1]
+        await brain.beat()
+        (lease,) = await brain.lease("", 10, 30.0)
+        assert (lease.host, leases) == (robots.host, [1, 1])
+        assert lease.deadline > robots.deadline
+        await brain.settle([dated(lease, office.clock.now() - 1.0)])
+        assert await brain.lease("", 10, 30.0) == []
+
+    run(tmp_path, use)
+
+
+def test_hosts_that_came_with_an_answer_and_are_not_wanted_are_given_back(tmp_path: Path) -> None:
+    """By the second pulse, or when the loop has ended: it drained meanwhile, or was told to wait."""
+
+    async def use(where: str, office: Office) -> None:
+        brain = await joined(where)
+        (robots,) = await brain.lease("", 10, 30.0)
+        await brain.settle([dated(robots, office.clock.now() - 1.0)])
+        await brain.beat()
+        held = [len(await office.frontier.leases(limit=10))]
+        await brain.beat()
+        held.append(len(await office.frontier.leases(limit=10)))
+        (lease,) = await brain.lease("", 10, 30.0)
+        await brain.settle([dated(lease, office.clock.now() - 1.0, f"{URL}1")])
+        held.append(len(await office.frontier.leases(limit=10)))
+        await brain.leave()
+        held.append(len(await office.frontier.leases(limit=10)))
+        assert held == [1, 0, 1, 0]
+
+    run(tmp_path, use)
+
+
+def test_who_did_not_ask_lately_is_given_no_hosts_with_an_answer(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        brain = await joined(where)
+        (robots,) = await brain.lease("", 10, 30.0)
+        await brain.beat()
+        await brain.settle([dated(robots, office.clock.now() - 1.0)])
+        assert await office.frontier.leases(limit=10) == []
+
+    run(tmp_path, use)
+
+
 class Watching:
     """A witness of what reaches the frontier, and of what it says to it."""
 
     def __init__(self, office: Office) -> None:
         self.links: list[tuple[str, ...]] = []
         self.counts: list[tuple[int, int]] = []
+        self.leases: list[int] = []
         office.frontier.attend(self)
 
-    def leased(self, worker: str, leases: int, now: float) -> None: ...
+    def leased(self, worker: str, leases: int, now: float) -> None:
+        self.leases.append(leases)
 
     def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement], now: float) -> None:
         for outcome, settlement in zip(outcomes, settlements, strict=True):
-            assert isinstance(outcome.result, Fetched)
+            if not isinstance(outcome.result, Fetched):
+                continue
             self.links.append(tuple(link.url for link in links_of(outcome.result)))
             self.counts.append((settlement.added, settlement.known))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from skitter.desk.brain import Delivery
-from skitter.frontier.bundles import bundled, check, untied
+from skitter.frontier.bundles import bundled, check, links_of, untied
 from skitter.frontier.rocks import growth
 from skitter.frontier.rocks.rows import UrlRow
 from skitter.model import Bundle, Discovered, Fetched, Host, Outcome, TaskKind, Token, UrlKey, UrlState, Via
@@ -97,11 +97,13 @@ def test_a_worker_that_leaves_a_link_out_says_so() -> None:
         result=result,
     )
     offered = Offered()
-    assert offered.sifted(Delivery(outcome)).outcome == outcome
-    offered.accepted([outcome])
-    sifted = offered.sifted(Delivery(outcome)).outcome.result
+    first = offered.sifted(Delivery(outcome))
+    assert isinstance(first, Fetched)
+    assert (tuple(links_of(first)), first.told_before) == (result.links, 0)
+    offered.accepted([replace(outcome, result=first)])
+    sifted = offered.sifted(Delivery(outcome))
     assert isinstance(sifted, Fetched)
-    assert (sifted.links, sifted.told_before, offered.saved) == ((link("1", "another-"),), 1, 1)
+    assert (links_of(sifted), sifted.told_before, offered.saved) == ([link("1", "another-")], 1, 1)
 
 
 def test_what_is_left_out_tells_a_section_the_same_as_what_is_sent() -> None:

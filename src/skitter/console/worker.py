@@ -27,6 +27,8 @@ from skitter.worker.loop import Loop
 from skitter.worker.remote import RemoteBrain
 
 _ASK_AGAIN = 1.0
+# On a leash: whoever holds it opens the crawl meanwhile.
+_ASK_AGAIN_SOON = 0.02
 _LONGEST_FAREWELL = 30.0
 
 
@@ -42,7 +44,7 @@ async def run_worker(
     stopped = asyncio.Event()
     _on_signals(stopped)
     try:
-        settings = await _joined(brain, server, stopped)
+        settings = await _joined(brain, "" if leashed else server, stopped)
         if settings is not None:
             await _work(brain, raise_descriptor_limit(settings), clock, name, log_file, stopped)
     finally:
@@ -71,8 +73,9 @@ def _on_signals(stopped: asyncio.Event) -> None:
 
 
 async def _joined(brain: RemoteBrain, server: str, stopped: asyncio.Event) -> Settings | None:
-    """A server that is not there yet is waited for: machines come up in any order."""
-    said = False
+    """A server that is not there yet is waited for: machines come up in any order. One without a name is about
+    to come, and nobody is told."""
+    said = not server
     while not stopped.is_set():
         try:
             return await brain.join()
@@ -80,7 +83,7 @@ async def _joined(brain: RemoteBrain, server: str, stopped: asyncio.Event) -> Se
             if not said:
                 print(f"skitter: {server} does not answer ({error}); asking again", file=sys.stderr)
                 said = True
-            await _pause(stopped, _ASK_AGAIN)
+            await _pause(stopped, _ASK_AGAIN if server else _ASK_AGAIN_SOON)
     return None
 
 
@@ -116,6 +119,7 @@ async def _drain_when(stopped: asyncio.Event, loop: Loop) -> None:
 async def _deliver_the_rest(brain: RemoteBrain) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LONGEST_FAREWELL):
+            await brain.leave()
             while brain.undelivered:
                 await brain.beat()
                 await asyncio.sleep(0.1)

@@ -48,6 +48,9 @@ class SettleAsk(Ask, frozen=True, kw_only=True):
     server: str = ""
     saved: int = 0
     """Links that were left out because an earlier page of theirs told of them."""
+    capacity: Annotated[int, Meta(ge=0, le=100_000)] = 0
+    """Hosts that are wanted when this is settled: those that it frees are the next."""
+    in_flight: int = 0
 
 
 class LeasesAsk(Ask, frozen=True, kw_only=True):
@@ -74,6 +77,7 @@ class Given(Answer, frozen=True, kw_only=True):
 
 class Taken(Answer, frozen=True, kw_only=True):
     settled: list[Settled]
+    leases: list[HostLease] = []
 
 
 class Renewed(Answer, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ part of the documented API. Never settles a batch twice: what was answered is an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from skitter import __version__
@@ -54,32 +55,35 @@ async def join(brain: Brain, call: Call[JoinAsk, None]) -> Joined:
 async def lease(brain: Brain, call: Call[LeaseAsk, None]) -> Given:
     ask, crew = call.body, _crew(brain)
     crew.heard(ask, in_flight=ask.in_flight)
+    leases = await crew.once(LEASE, ask, partial(_leased, brain, crew, ask))
+    return Given(**_signed(brain, crew), leases=leases)
 
-    async def leased() -> list[HostLease]:
-        duration = brain.settings.frontier.lease_duration
-        found = await crew.desk.lease(crew.name_of(ask), ask.capacity, duration)
-        crew.gave(ask, found)
-        return found
 
-    given = [] if brain.control.is_paused else await crew.once(LEASE, ask, leased)
-    return Given(**_signed(brain, crew), leases=given)
+async def _leased(brain: Brain, crew: Crew, ask: LeaseAsk | SettleAsk) -> list[HostLease]:
+    if brain.control.is_paused or not ask.capacity:
+        return []
+    duration = brain.settings.frontier.lease_duration
+    found = await crew.desk.lease(crew.name_of(ask), ask.capacity, duration)
+    crew.gave(ask, found)
+    return found
 
 
 async def settle(brain: Brain, call: Call[SettleAsk, None]) -> Taken:
     ask, crew = call.body, _crew(brain)
-    crew.heard(ask, saved=ask.saved)
+    crew.heard(ask, in_flight=ask.in_flight, saved=ask.saved)
     _check(ask.deliveries)
     if ask.server and ask.server != crew.server:
         return Taken(**_signed(brain, crew), settled=[])
 
-    async def settled() -> list[Settled]:
+    async def settled() -> tuple[list[Settled], list[HostLease]]:
         verdicts: list[Settled] = []
         for start in range(0, len(ask.deliveries), _AT_ONCE):
             settlements = await crew.desk.settled(ask.deliveries[start : start + _AT_ONCE])
             verdicts += [settlement.settled for settlement in settlements]
-        return verdicts
+        return verdicts, await _leased(brain, crew, ask)
 
-    return Taken(**_signed(brain, crew), settled=await crew.once(SETTLE, ask, settled))
+    verdicts, leases = await crew.once(SETTLE, ask, settled)
+    return Taken(**_signed(brain, crew), settled=verdicts, leases=leases)
 
 
 async def renew(brain: Brain, call: Call[LeasesAsk, None]) -> Renewed:
