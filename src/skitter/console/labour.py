@@ -27,10 +27,9 @@ from skitter.desk.crew import Crew
 from skitter.desk.desk import ended_by
 from skitter.errors import SkitterError
 from skitter.folder import CrawlFolder
-from skitter.service.access import Access
 from skitter.settings import Settings
 from skitter.telemetry import Ended, Event, Metric, Telemetry
-from skitter.wiring import Crawl, Office, open_crawl, open_office, serving_office
+from skitter.wiring import Crawl, Office, leading_office, open_crawl, open_office
 
 _SOCKET = "workers.sock"
 # Linux takes 107 bytes, others 103.
@@ -77,7 +76,7 @@ async def opened(
         async with (
             _hired(folder, workers) as hired,
             open_office(folder, settings, telemetry, apart=True) as office,
-            _gang(office, folder, settings, hired) as gang,
+            _gang(office, settings, hired) as gang,
         ):
             yield office, gang
 
@@ -90,7 +89,7 @@ def _with_workers(settings: Settings, count: int) -> Settings:
 async def _hired(folder: CrawlFolder, workers: int) -> AsyncIterator[Hired]:
     """Processes that will join. They take 0.5 s to load: meanwhile the office may be opened."""
     with _place_for_socket(folder) as place:
-        hired = Hired(folder.path, f"unix:{place}")
+        hired = Hired(folder.path, place)
         try:
             await asyncio.gather(*(hired.start(number) for number in range(workers)))
             yield hired
@@ -99,11 +98,8 @@ async def _hired(folder: CrawlFolder, workers: int) -> AsyncIterator[Hired]:
 
 
 @contextlib.asynccontextmanager
-async def _gang(office: Office, folder: CrawlFolder, settings: Settings, hired: Hired) -> AsyncIterator[Gang]:
-    async with serving_office(office, folder, shared_out(settings), hired.where, Access(), leashed=True) as (
-        _,
-        crew,
-    ):
+async def _gang(office: Office, settings: Settings, hired: Hired) -> AsyncIterator[Gang]:
+    async with leading_office(office, shared_out(settings), hired.place) as crew:
         yield Gang(office, crew, settings, hired)
 
 
@@ -221,7 +217,7 @@ class Relieved:
         self._crawl.log.write(Event.WORKERS_STARTED, workers=self._settings.crawl.workers)
         async with (
             _hired(self._folder, self._settings.crawl.workers) as hired,
-            _gang(self._crawl, self._folder, self._settings, hired) as gang,
+            _gang(self._crawl, self._settings, hired) as gang,
         ):
             self._gang = gang
             if self._is_ending:
@@ -265,10 +261,10 @@ def _is_too_much(spans: Collection[tuple[float, float]], patience: float) -> boo
 class Hired:
     """The worker processes themselves, by their ids, and where they are to join."""
 
-    def __init__(self, folder: Path, where: str) -> None:
+    def __init__(self, folder: Path, place: Path) -> None:
         self._folder = folder
         self._started = 0
-        self.where = where
+        self.place = place
         self.processes: dict[int, Process] = {}
         self._latest: dict[int, tuple[str, Process]] = {}
 
@@ -276,7 +272,17 @@ class Hired:
         self._started += 1
         name = f"worker-{place + 1}-{self._started}"
         log = self._folder / f"worker-{place + 1}.log"
-        command = ("-m", "skitter", "worker", "--join", self.where, "--name", name, "--log", str(log))
+        command = (
+            "-m",
+            "skitter",
+            "worker",
+            "--join",
+            f"unix:{self.place}",
+            "--name",
+            name,
+            "--log",
+            str(log),
+        )
         # Its own session: Ctrl-C is for us, who tell it what to do. Its input ends when we do.
         process = await asyncio.create_subprocess_exec(
             sys.executable, *command, "--leashed", stdin=PIPE, stdout=DEVNULL, start_new_session=True

@@ -22,6 +22,7 @@ from skitter.errors import SkitterError, UsageError
 from skitter.hands import GC_THRESHOLDS, open_hands, raise_descriptor_limit
 from skitter.log import Log
 from skitter.settings import Settings
+from skitter.worker.framed import FramedLink
 from skitter.worker.link import Away, Link
 from skitter.worker.loop import Loop
 from skitter.worker.remote import RemoteBrain
@@ -38,7 +39,7 @@ async def run_worker(
     if leashed:
         hold_on()
     clock = SystemClock()
-    link = Link(server, _token(token_file))
+    link = FramedLink(server) if leashed else Link(server, _token(token_file))
     name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     brain = RemoteBrain(link, clock, name)
     stopped = asyncio.Event()

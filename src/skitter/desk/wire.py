@@ -1,12 +1,13 @@
 """What crosses the wire between a desk and its workers in other processes: the asks and the answers, in msgpack.
 
-Between `service/work.py` and `worker/remote.py`, which both are of one version of skitter: `join` sees to it.
+Between `reception.py` and `worker/remote.py`, which both are of one version of skitter: `join` sees to it.
 Every ask names its worker, that worker's incarnation and a number that grows; one that is sent again, because its
 answer got lost, is answered as the first was. Times are the server's; an answer carries the server's now.
 """
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Annotated
 
 import msgspec
@@ -19,6 +20,9 @@ from skitter.settings import Settings
 
 JOIN, LEASE, SETTLE = "/v1/work/join", "/v1/work/lease", "/v1/work/settle"
 RENEW, RELEASE = "/v1/work/renew", "/v1/work/release"
+# In frames: a kind of ask by its number, a status, and how many bytes follow.
+KINDS = (JOIN, LEASE, SETTLE, RENEW, RELEASE)
+ASK_HEAD, ANSWER_HEAD = Struct("<BI"), Struct("<HI")
 # One page of fetch.max_body, its text and its links; more than any sensible setting needs.
 LARGEST_BATCH = 64_000_000
 
