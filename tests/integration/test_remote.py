@@ -94,8 +94,8 @@ def run(folder: Path, use: Callable[[str, Office], Awaitable[None]], listen: str
     run_to_its_end(main())
 
 
-async def joined(where: str, clock: Clock | None = None) -> RemoteBrain:
-    brain = RemoteBrain(linked(where), clock or SystemClock(), "worker-1")
+async def joined(where: str, clock: Clock | None = None, name: str = "worker-1") -> RemoteBrain:
+    brain = RemoteBrain(linked(where), clock or SystemClock(), name)
     assert await brain.join() == LEASED
     return brain
 
@@ -451,6 +451,23 @@ def test_hosts_that_came_with_an_answer_and_are_not_wanted_are_given_back(tmp_pa
         await brain.leave()
         held.append(len(await office.frontier.leases(limit=10)))
         assert held == [1, 0, 1, 0]
+
+    run(tmp_path, use)
+
+
+def test_who_has_more_under_way_than_others_leaves_them_the_hosts_that_it_frees(tmp_path: Path) -> None:
+    """For a pulse: what nobody took by then it may have."""
+
+    async def use(where: str, office: Office) -> None:
+        rich, poor = await joined(where), await joined(where, name="worker-2")
+        rich.in_flight = lambda: 10
+        (robots,) = await rich.lease("", 10, 30.0)
+        assert await poor.lease("", 10, 30.0) == []
+        await rich.settle([dated(robots, office.clock.now() - 1.0)])
+        assert (await rich.lease("", 10, 30.0), await office.frontier.leases(limit=10)) == ([], [])
+        (lease,) = await poor.lease("", 10, 30.0)
+        await poor.release([(lease.host, lease.token)])
+        assert len(await rich.lease("", 10, 30.0)) == 1
 
     run(tmp_path, use)
 

@@ -92,7 +92,7 @@ class Reception:
         for start in range(0, len(ask.deliveries), _AT_ONCE):
             settlements = await self._crew.desk.settled(ask.deliveries[start : start + _AT_ONCE])
             verdicts += [settlement.settled for settlement in settlements]
-        return verdicts, await self._leased(ask)
+        return verdicts, [] if self._crew.has_more_than_others(ask) else await self._leased(ask)
 
     def _signed(self) -> dict[str, Any]:
         standing = Standing.PAUSED if self._is_paused() else self._crew.desk.standing
