@@ -25,7 +25,6 @@ T = TypeVar("T")
 _MOST = 10_000
 _MOST_LEASES = 8_192
 _SILENT_AFTER = 15.0
-_ABOUT_AS_MANY = 1.1
 
 
 class Member(msgspec.Struct):
@@ -75,11 +74,11 @@ class Crew:
             member.in_flight = in_flight
 
     def has_more_than_others(self, ask: Ask) -> bool:
-        """Whether a worker has clearly more under way than workers have on average. With few hosts it would keep
-        those that its own pages free, and the others would have none: of two one did a third of the pages."""
+        """Whether a worker has more under way than workers have on average. With few hosts it would keep those
+        that its own pages free, and the others would have none: of two one did a third of the pages."""
         own, present = self._member(ask).in_flight, self._present()
         mean = sum(member.in_flight for member in present) / max(1, len(present))
-        return own > 1 + _ABOUT_AS_MANY * mean
+        return own > mean + 1
 
     def name_of(self, ask: Ask) -> str:
         """What the frontier calls the worker."""
