@@ -47,9 +47,8 @@ from skitter.worker.offered import Offered
 from skitter.worker.remote import RemoteBrain
 
 HOSTS = 64
-# Hosts that a worker asks for, and how often before it delivers: some 100 pages. With more at once there would be
-# too few leases to tell a p99.
-AT_ONCE, ASKS = 2, 2
+# Hosts that a worker asks for: some 100 pages. With more there would be too few leases to tell a p99.
+AT_ONCE = 4
 LINKS, NEW = 30, 3
 SETTINGS = """\
 [crawl]
@@ -93,7 +92,7 @@ class Simulated:
             if self.brain.undelivered:  # it would answer by itself that there is enough to do
                 await self.brain.settle([])
                 continue
-            leases = [lease for _ in range(ASKS) for lease in await self._leased()]
+            leases = await self._leased()
             deliveries = []
             for lease, task in [(given, task) for given in leases for task in given.tasks]:
                 deliveries.append(self._delivery(lease, task))

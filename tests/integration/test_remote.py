@@ -20,7 +20,7 @@ from skitter.folder import CrawlFolder
 from skitter.frontier.base import Settled, Settlement
 from skitter.frontier.bundles import links_of
 from skitter.log import Log
-from skitter.model import Bundle, Fetched, Host, HostLease, Outcome
+from skitter.model import Bundle, Discovered, Fetched, Host, HostLease, Outcome
 from skitter.service.access import Access, Role
 from skitter.settings import FrontierSettings
 from skitter.wiring import Office, open_office, serving_office
@@ -455,6 +455,32 @@ def test_hosts_that_came_with_an_answer_and_are_not_wanted_are_given_back(tmp_pa
     run(tmp_path, use)
 
 
+def test_pages_with_thousands_of_links_are_committed_one_by_one(tmp_path: Path) -> None:
+    """So that who asks for hosts does not wait for all of them."""
+
+    async def use(where: str, office: Office) -> None:
+        brain, watch = await joined(where), Watching(office)
+        (robots,) = await brain.lease("", 10, 30.0)
+        await office.frontier.admit([seed(f"{URL}{number}") for number in range(3)])
+        await brain.settle([dated(robots, office.clock.now() - 1.0)])
+        (lease,) = await brain.lease("", 10, 30.0)
+        plain, *long = (
+            dated(msgspec.structs.replace(lease, tasks=(task,)), office.clock.now()) for task in lease.tasks
+        )
+        links = tuple(discovered(f"{URL}a/{number}") for number in range(2_000))
+        assert len(long) > 1
+        filled = [with_links(made, links) for made in long]
+        await brain.settle([plain, *filled])
+        assert watch.commits == [1, 2, *([1] * (len(long) - 1))]
+
+    run(tmp_path, use)
+
+
+def with_links(made: Delivery, links: tuple[Discovered, ...]) -> Delivery:
+    result = msgspec.structs.replace(made.outcome.result, links=links)
+    return msgspec.structs.replace(made, outcome=msgspec.structs.replace(made.outcome, result=result))
+
+
 def test_who_has_more_under_way_than_others_leaves_them_the_hosts_that_it_frees(tmp_path: Path) -> None:
     """For a pulse: what nobody took by then it may have."""
 
@@ -490,12 +516,14 @@ class Watching:
         self.links: list[tuple[str, ...]] = []
         self.counts: list[tuple[int, int]] = []
         self.leases: list[int] = []
+        self.commits: list[int] = []
         office.frontier.attend(self)
 
     def leased(self, worker: str, leases: int, now: float) -> None:
         self.leases.append(leases)
 
     def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement], now: float) -> None:
+        self.commits.append(len(outcomes))
         for outcome, settlement in zip(outcomes, settlements, strict=True):
             if not isinstance(outcome.result, Fetched):
                 continue

@@ -7,7 +7,7 @@ what was answered is answered again with the same words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -36,6 +36,8 @@ from skitter.settings import Settings
 # Pages that are committed together, in some 7 ms; then others have their turn, leases first. With 16 what a
 # commit takes by itself began to show: the look for near pages alone was 5 % of all, with 64 it is 1.
 _AT_ONCE = 32
+# And links, most of which may be new: sixteen indexes of a site with thousands in one commit took a second.
+_LINKS_AT_ONCE = 3_000
 
 
 class Unacceptable(Exception):
@@ -89,14 +91,29 @@ class Reception:
 
     async def _settled(self, ask: SettleAsk) -> tuple[list[Settled], list[HostLease]]:
         verdicts: list[Settled] = []
-        for start in range(0, len(ask.deliveries), _AT_ONCE):
-            settlements = await self._crew.desk.settled(ask.deliveries[start : start + _AT_ONCE])
+        for part in _parts(ask.deliveries):
+            settlements = await self._crew.desk.settled(part)
             verdicts += [settlement.settled for settlement in settlements]
         return verdicts, [] if self._crew.has_more_than_others(ask) else await self._leased(ask)
 
     def _signed(self) -> dict[str, Any]:
         standing = Standing.PAUSED if self._is_paused() else self._crew.desk.standing
         return {"server": self._crew.server, "now": self._clock.now(), "standing": standing}
+
+
+def _parts(deliveries: Sequence[Delivery]) -> Iterator[list[Delivery]]:
+    part: list[Delivery] = []
+    links = 0
+    for delivery in deliveries:
+        result = delivery.outcome.result
+        found = sum(map(bundles.size, result.bundles)) if isinstance(result, Fetched) else 0
+        if part and (len(part) == _AT_ONCE or links + found > _LINKS_AT_ONCE):
+            yield part
+            part, links = [], 0
+        part.append(delivery)
+        links += found
+    if part:
+        yield part
 
 
 def _check(deliveries: Sequence[Delivery]) -> None:
