@@ -163,6 +163,20 @@ def test_a_batch_that_is_sent_again_is_answered_as_the_first_time(tmp_path: Path
     run(tmp_path, use)
 
 
+def test_hosts_that_came_with_an_answer_come_with_it_again(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        brain, link = await joined(where), linked(where)
+        (lease,) = await brain.lease("", 10, 30.0)
+        made = dated(lease, office.clock.now() - 1.0)
+        ask = SettleAsk(worker="w", incarnation="1", sequence=7, deliveries=[made], capacity=9)
+        asks = [ask, msgspec.structs.replace(ask, capacity=0), ask]
+        answers = [await link.post(SETTLE, msgspec.msgpack.encode(one)) for one in asks]
+        tokens = [msgspec.msgpack.decode(answer, type=Taken).leases[0].token for answer in answers]
+        assert len(set(tokens)) == len(await office.frontier.leases(limit=10)) == 1
+
+    run(tmp_path, use)
+
+
 def test_what_was_fetched_while_the_server_was_away_is_delivered_when_it_is_back(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         listen = f"127.0.0.1:{free.getsockname()[1]}"

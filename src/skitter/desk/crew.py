@@ -75,7 +75,7 @@ class Crew:
 
     def has_more_than_others(self, ask: Ask) -> bool:
         """Whether a worker has more under way than workers have on average. With few hosts it would keep those
-        that its own pages free, and the others would have none: of two one did a third of the pages."""
+        that its own pages free, and the others would have few: of two one was seen to do a third of the work."""
         own, present = self._member(ask).in_flight, self._present()
         mean = sum(member.in_flight for member in present) / max(1, len(present))
         return own > mean + 1
