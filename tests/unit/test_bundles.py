@@ -106,6 +106,25 @@ def test_a_worker_that_leaves_a_link_out_says_so() -> None:
     assert (links_of(sifted), sifted.told_before, offered.saved) == ([link("1", "another-")], 1, 1)
 
 
+def test_a_link_between_hosts_is_a_vote_and_crosses_also_when_its_own_host_told_of_it() -> None:
+    there = Outcome(
+        host=Host("http://another-"),
+        token=Token(1),
+        kind=TaskKind.PAGE,
+        key=UrlKey(b"another-" + b"the-page"),
+        sent_at=0.0,
+        ended_at=0.0,
+        result=Fetched(status=200, links=(link("1", "another-"),)),
+    )
+    offered = Offered()
+    offered.accepted([replace(there, result=offered.sifted(Delivery(there)))])
+    here = offered.sifted(Delivery(replace(there, host=Host("http://own-host"), key=PAGE)))
+    again = offered.sifted(Delivery(there))
+    assert isinstance(here, Fetched)
+    assert isinstance(again, Fetched)
+    assert (here.told_before, again.told_before) == (0, 1)
+
+
 def test_what_is_left_out_tells_a_section_the_same_as_what_is_sent() -> None:
     """Whether a section has an end is learnt from links to what is known, whoever read them."""
     page = "http://own-host/shop/shelf/1"
