@@ -41,6 +41,7 @@ from skitter.desk.wire import (
     Taken,
 )
 from skitter.errors import UsageError
+from skitter.faultpoints import Point, reach
 from skitter.frontier.base import Settled
 from skitter.frontier.bundles import bundled
 from skitter.log import Log
@@ -230,6 +231,7 @@ class RemoteBrain:
             server=self._server,
             saved=self.offered.saved,
         )
+        reach(Point.BEFORE_DELIVERY)
         try:
             taken = await self._tried(SETTLE, ask, Taken)
         except Refused as error:
@@ -239,6 +241,7 @@ class RemoteBrain:
             return False
         if taken.server != ask.server:
             return await self._deliver(sequence, deliveries)
+        reach(Point.AFTER_DELIVERY)
         outcomes = [delivery.outcome for delivery in deliveries]
         verdicts = zip(outcomes, taken.settled, strict=True)
         self.offered.accepted([outcome for outcome, settled in verdicts if settled is not Settled.STALE])
