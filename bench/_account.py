@@ -29,9 +29,10 @@ CLOCKS = 0.01
 # An answered request is settled with the next pulse (0.05 s), and a pulse waits for all answers that arrived
 # together: 0.4 s was seen at full speed, 1.1 s on a machine that was busy with other things as well.
 UNSETTLED = 3.0
-# In flight until they are read, at most; and committed together, at most (docs/operations.md).
-PLACES, COMMIT = 256, 64
-MOST_LOST = PLACES + COMMIT
+# A place is held until its page is read, and what was read waits for the next commit: 128 pages of a busy crawl,
+# so that 384 were outstanding; 407 were lost just after a pause, when all places are read at once and taken anew.
+PLACES = 256
+MOST_LOST = 2 * PLACES
 
 
 class Cause(StrEnum):
