@@ -1,5 +1,6 @@
-/* A wall clock that can be set, for one process and its children, by LD_PRELOAD: CLOCK_REALTIME in all its forms is
- * off by the nanoseconds that the file named in WALL_SHIFT holds at that moment. Every other clock is the kernel's.
+/* A wall clock that can be set, for one process and its children, by LD_PRELOAD: CLOCK_REALTIME is off by the
+ * nanoseconds that the file named in WALL_SHIFT holds at that moment, in every call by which Python, RocksDB, Arrow and
+ * libuv ask for it or wait by it. Every other clock is the kernel's. A wait that has begun keeps its length.
  *
  * libfaketime (0.9.10) does this and more, and its pthread_cond_timedwait returns at once, whatever it waits for: two
  * Python threads then pass the GIL to and fro at every step, and a crawl that writes Parquet asks for nothing. */
