@@ -3,7 +3,8 @@
  *   cc -g -O1 -fsanitize=address,undefined -Isrc/skitter/native bench/fuzz_markup.c -o fuzz_markup
  *   ./fuzz_markup SECONDS FILE...
  *
- * Every page lies in memory of exactly its size. Says how many there were; a sanitizer ends it at the first fault. */
+ * Every page lies in memory of exactly its size and the lanes that may be read behind it, and is read twice, with
+ * other bytes there: what it says must be the same. Says how many there were; a sanitizer or a difference ends it. */
 
 #include "markup_modes.h"
 
@@ -46,18 +47,23 @@ static size_t mutate(uint8_t *body, size_t length)
     return length;
 }
 
-static void read_alone(const uint8_t *from, size_t length)
+static Page *read_once(uint8_t *body, size_t length, int region, bool with_anchors)
 {
-    uint8_t *body = malloc(length ? length : 1);
     Page *page = calloc(1, sizeof *page);
-    memcpy(body, from, length);
+    for (int i = 0; i < LANES; i++)
+        body[length + (size_t)i] = (uint8_t)"<>&=\"' /ax\0\xFF"[drawn(12)];
     page->body = body;
     page->end = body + length;
     page->product = (const uint8_t *)"skitter";
     page->product_length = 7;
-    page->region = (int)drawn(4);
-    page->with_anchors = drawn(4) > 0;
+    page->region = region;
+    page->with_anchors = with_anchors;
     read_markup_page(page);
+    return page;
+}
+
+static void release(Page *page)
+{
     free(page->text.at);
     free(page->kept.at);
     free(page->scratch.at);
@@ -65,6 +71,24 @@ static void read_alone(const uint8_t *from, size_t length)
     free(page->events);
     free(page->known);
     free(page);
+}
+
+static bool is_equal(const Bytes *one, const Bytes *other)
+{
+    return one->used == other->used && (!one->used || memcmp(one->at, other->at, one->used) == 0);
+}
+
+static void read_alone(const uint8_t *from, size_t length)
+{
+    uint8_t *body = malloc(length + LANES);
+    memcpy(body, from, length);
+    int region = (int)drawn(4);
+    bool with_anchors = drawn(4) > 0;
+    Page *one = read_once(body, length, region, with_anchors), *other = read_once(body, length, region, with_anchors);
+    if (one->given_up != other->given_up || !is_equal(&one->text, &other->text) || !is_equal(&one->kept, &other->kept))
+        abort();
+    release(one);
+    release(other);
     free(body);
 }
 

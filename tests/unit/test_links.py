@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.model import Discovered, Link, UrlKey, Via
+from skitter.model import Discovered, Host, Link, UrlKey, Via
 from skitter.urls import links as links_module
+from skitter.urls import links_plain
 from skitter.urls.canonical import host_of, joined, normalise
-from skitter.urls.links import LinkReader
+from skitter.urls.links import LinkReader, followed, told
 from tests.keys import KEYS, key_of
 
 PAGE = UrlKey(b"p" * 16)
@@ -212,3 +213,39 @@ def test_keys_of_long_paths_are_the_same_in_both(length: int) -> None:
     assert LinkReader(KEYS).resolve("http://h.org/a/", links) == without_kernel().resolve(
         "http://h.org/a/", links
     )
+
+
+def target(name: str, key: int = 0) -> tuple[str, UrlKey, Host]:
+    return f"http://h.org/{name}", UrlKey(b"h" * 8 + key.to_bytes(8, "little")), Host("http://h.org")
+
+
+# Different URLs with one key are forms of one page; one URL with different keys does not happen.
+TARGETS = st.none() | st.integers(0, 5).map(lambda number: target(str(number), number % 3))
+RELS = st.sampled_from(["", "nofollow", "noopener nofollow", "me", "nofollowé"])
+
+
+@given(st.lists(st.tuples(RELS, TARGETS), max_size=12), st.integers(0, 6))
+def test_links_are_followed_and_told_of_as_they_would_be_without_the_kernel(
+    given_links: list[tuple[str, tuple[str, UrlKey, Host] | None]], own: int
+) -> None:
+    links = [Link("x", "", rel) for rel, _ in given_links]
+    resolved = [one for _, one in given_links]
+    url = target(str(own))[0]
+    assert followed(PAGE, url, 3, links, resolved) == links_plain.followed(PAGE, url, 3, links, resolved)
+    assert told(links, resolved) == links_plain.told(links, resolved)
+
+
+def test_as_many_links_as_are_read_are_told_apart() -> None:
+    links = [Link("x")] * 10_000
+    resolved = [target(str(number % 7_000), number % 7_000 // 2) for number in range(10_000)]
+    assert len(told(links, resolved)) == 7_000
+    assert followed(PAGE, "", 0, links, resolved) == links_plain.followed(PAGE, "", 0, links, resolved)
+
+
+@pytest.mark.skipif(links_module._resolve_plain is None, reason="needs the kernel")
+@pytest.mark.parametrize("wrong", [("u", "k", "h"), ("u", b"short", "h"), (1, b"k" * 16, "h"), "x", ()])
+def test_what_is_no_target_is_a_fault_and_not_a_crash(wrong: object) -> None:
+    with pytest.raises(ValueError, match="a URL, a key and a host"):
+        told([Link("x")], [wrong])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="a URL, a key and a host"):
+        followed(PAGE, "", 0, [Link("x")], [])

@@ -1,6 +1,6 @@
 /* The plain hrefs of a page resolved and hashed in one call: names and `../` only, on a folder of the same host, and
  * nothing in the path that a canonical form would change. All others are left to urls/canonical.py and urls/keys.py,
- * whose answers these are. */
+ * whose answers these are. And what is made of a page's links once they are resolved (urls/links_plain.py). */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -12,12 +12,13 @@ enum { ROOM = 2048 };
 typedef struct {
     const char *bytes;
     size_t length;
-    size_t root; /* where the path begins */
+    size_t root;  /* where the path begins */
+    size_t plain; /* how much of it a canonical form leaves as it is */
     PyObject *host;
     const char *prefix; /* BLAKE2B_KEY bytes */
 } Folder;
 
-static PyObject *href_name;
+static PyObject *href_name, *rel_name, *nofollow, *discovered_names;
 
 static int is_name(unsigned char c)
 {
@@ -40,10 +41,11 @@ static int is_plain(const char *href, size_t length)
     return length > 0;
 }
 
-static int is_folded(const char *path, size_t length)
+static size_t plain_part(const char *url, size_t length, size_t root)
 {
-    return memchr(path, '?', length) || memchr(path, '%', length) || memchr(path, ';', length)
-           || memchr(path, '(', length);
+    while (root < length && url[root] != '?' && url[root] != '%' && url[root] != ';' && url[root] != '(')
+        root++;
+    return root;
 }
 
 /* How much of the folder is left after `ups` steps up; never less than its root. */
@@ -92,14 +94,12 @@ static PyObject *resolve_one(const Folder *folder, PyObject *href)
         Py_RETURN_NONE;
     for (; length >= 3 && !memcmp(rest, "../", 3); ups++, rest += 3, length -= 3)
         ;
-    if (!is_plain(rest, length))
+    size_t kept = above(folder, ups);
+    if (!is_plain(rest, length) || kept > folder->plain)
         Py_RETURN_NONE;
     char url[ROOM];
-    size_t kept = above(folder, ups);
     memcpy(url, folder->bytes, kept);
     memcpy(url + kept, rest, length);
-    if (is_folded(url + folder->root, kept + length - folder->root))
-        Py_RETURN_NONE;
     return resolved(folder, url, kept + length);
 }
 
@@ -115,11 +115,32 @@ static int is_usable(PyObject *folder, PyObject *host)
     return !memchr(bytes, '@', length) && !memchr(bytes, '#', length);
 }
 
-static int fill(PyObject *found, PyObject *links, const Folder *folder)
+static int append_place(PyObject *places, Py_ssize_t place)
 {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(links); i++) {
-        PyObject *href = PyObject_GetAttr(PySequence_Fast_GET_ITEM(links, i), href_name);
+    PyObject *number = PyLong_FromSsize_t(place);
+    int failed = !number || PyList_Append(places, number) < 0;
+    Py_XDECREF(number);
+    return failed ? -1 : 0;
+}
+
+/* What the caller knows of an href that is not plain, else None and a place among the odd. */
+static PyObject *recall(PyObject *known, PyObject *href, PyObject *odd, Py_ssize_t place)
+{
+    PyObject *one = PyDict_GetItemWithError(known, href);
+    if (!one && (PyErr_Occurred() || append_place(odd, place)))
+        return NULL;
+    return Py_NewRef(one ? one : Py_None);
+}
+
+static int fill(PyObject *found, PyObject *odd, PyObject *links, const Folder *folder, PyObject *known)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(links); i++) {
+        PyObject *href = PyObject_GetAttr(PyTuple_GET_ITEM(links, i), href_name);
         PyObject *one = href ? folder ? resolve_one(folder, href) : Py_NewRef(Py_None) : NULL;
+        if (one == Py_None) {
+            Py_DECREF(one);
+            one = recall(known, href, odd, i);
+        }
         Py_XDECREF(href);
         if (!one)
             return -1;
@@ -130,10 +151,10 @@ static int fill(PyObject *found, PyObject *links, const Folder *folder)
 
 static PyObject *resolve(PyObject *module, PyObject *args)
 {
-    PyObject *given, *folder, *host;
+    PyObject *given, *folder, *host, *known;
     const char *prefix;
     Py_ssize_t prefix_length;
-    if (!PyArg_ParseTuple(args, "OUUy#", &given, &folder, &host, &prefix, &prefix_length))
+    if (!PyArg_ParseTuple(args, "OUUy#O!", &given, &folder, &host, &prefix, &prefix_length, &PyDict_Type, &known))
         return NULL;
     if (prefix_length != BLAKE2B_KEY) {
         PyErr_SetString(PyExc_ValueError, "a prefix is of 8 bytes");
@@ -142,21 +163,198 @@ static PyObject *resolve(PyObject *module, PyObject *args)
     /* A tuple: an attribute that is Python code could otherwise change what is being walked. */
     PyObject *links = PySequence_Tuple(given);
     PyObject *found = links ? PyList_New(PyTuple_GET_SIZE(links)) : NULL;
-    Folder plain = {NULL, 0, 0, host, prefix};
+    PyObject *odd = PyList_New(0), *both = NULL;
+    Folder plain = {NULL, 0, 0, 0, host, prefix};
     int usable = is_usable(folder, host);
     if (usable) {
         plain.bytes = (const char *)PyUnicode_1BYTE_DATA(folder);
         plain.length = (size_t)PyUnicode_GET_LENGTH(folder);
         plain.root = (size_t)PyUnicode_GET_LENGTH(host);
+        plain.plain = plain_part(plain.bytes, plain.length, plain.root);
     }
-    if (found && fill(found, links, usable ? &plain : NULL))
-        Py_CLEAR(found);
+    if (found && odd && !fill(found, odd, links, usable ? &plain : NULL, known))
+        both = PyTuple_Pack(2, found, odd);
     Py_XDECREF(links);
+    Py_XDECREF(found);
+    Py_XDECREF(odd);
+    return both;
+}
+
+/* Links that were resolved. */
+
+enum { URL, KEY, HOST, FEW = 128 };
+
+/* Which targets were there before: places in `resolved`, by their keys, which are hashes already. A page cannot choose
+ * what collides: the factor is the process's own. */
+typedef struct {
+    uint32_t few[2 * FEW], *places;
+    int bits;
+    PyObject *resolved;
+} Targets;
+
+static uint64_t factor;
+
+static int begin_targets(Targets *targets, PyObject *resolved)
+{
+    size_t most = 2 * (size_t)PyTuple_GET_SIZE(resolved);
+    targets->resolved = resolved;
+    targets->places = targets->few;
+    for (targets->bits = 4; (size_t)1 << targets->bits < most; targets->bits++)
+        ;
+    size_t size = sizeof(uint32_t) << targets->bits;
+    if (size > sizeof targets->few && !(targets->places = PyMem_Malloc(size))) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memset(targets->places, 0, size);
+    return 0;
+}
+
+static void end_targets(Targets *targets)
+{
+    if (targets->places != targets->few)
+        PyMem_Free(targets->places);
+}
+
+static int is_same(PyObject *one, PyObject *other)
+{
+    return one == other || (PyUnicode_GET_LENGTH(one) == PyUnicode_GET_LENGTH(other) && !PyUnicode_Compare(one, other));
+}
+
+/* Whether the URL at that place is none of those asked about before. */
+static int is_new(Targets *targets, Py_ssize_t place)
+{
+    PyObject *one = PyTuple_GET_ITEM(targets->resolved, place);
+    uint64_t hash;
+    memcpy(&hash, PyBytes_AS_STRING(PyTuple_GET_ITEM(one, KEY)) + BLAKE2B_KEY, sizeof hash);
+    size_t slot = (size_t)(hash * factor >> (64 - targets->bits)), mask = ((size_t)1 << targets->bits) - 1;
+    for (; targets->places[slot]; slot = (slot + 1) & mask) {
+        PyObject *known = PyTuple_GET_ITEM(targets->resolved, targets->places[slot] - 1);
+        if (is_same(PyTuple_GET_ITEM(known, URL), PyTuple_GET_ITEM(one, URL)))
+            return 0;
+    }
+    targets->places[slot] = (uint32_t)place + 1;
+    return 1;
+}
+
+static int is_resolved(PyObject *one)
+{
+    return PyTuple_Check(one) && PyTuple_GET_SIZE(one) == 3 && PyUnicode_Check(PyTuple_GET_ITEM(one, URL))
+           && PyBytes_Check(PyTuple_GET_ITEM(one, KEY))
+           && PyBytes_GET_SIZE(PyTuple_GET_ITEM(one, KEY)) == 2 * BLAKE2B_KEY;
+}
+
+/* Two tuples, of links and of what each stands for; false with an error set when they are not that. */
+static int pair_up(PyObject *given, PyObject *targets, PyObject **links, PyObject **resolved)
+{
+    *links = PySequence_Tuple(given);
+    *resolved = *links ? PySequence_Tuple(targets) : NULL;
+    int fits = *resolved && PyTuple_GET_SIZE(*links) == PyTuple_GET_SIZE(*resolved);
+    for (Py_ssize_t i = 0; fits && i < PyTuple_GET_SIZE(*resolved); i++)
+        fits = PyTuple_GET_ITEM(*resolved, i) == Py_None || is_resolved(PyTuple_GET_ITEM(*resolved, i));
+    if (!fits && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "of each link a URL, a key and a host, or None");
+    return fits;
+}
+
+/* 1 when a link with that rel may be followed, -1 on an error. */
+static int may_be_followed(PyObject *link)
+{
+    PyObject *rel = PyObject_GetAttr(link, rel_name);
+    int forbidden = rel ? PyObject_IsTrue(rel) : -1;
+    if (forbidden > 0)
+        forbidden = PyUnicode_Contains(rel, nofollow);
+    Py_XDECREF(rel);
+    return forbidden < 0 ? -1 : !forbidden;
+}
+
+/* A new list of what `make` says of each link that is followed; `args` as of `followed`. */
+static PyObject *make_followed(PyObject *const *args, PyObject *links, PyObject *resolved)
+{
+    Targets targets;
+    PyObject *found = PyList_New(0);
+    if (!found || begin_targets(&targets, resolved)) {
+        Py_XDECREF(found);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; found && i < PyTuple_GET_SIZE(links); i++) {
+        PyObject *one = PyTuple_GET_ITEM(resolved, i);
+        if (one == Py_None || is_same(PyTuple_GET_ITEM(one, URL), args[1]))
+            continue;
+        int follows = may_be_followed(PyTuple_GET_ITEM(links, i));
+        if (!follows || (follows > 0 && !is_new(&targets, i)))
+            continue;
+        PyObject *parts[] = {
+            PyTuple_GET_ITEM(one, URL), PyTuple_GET_ITEM(one, KEY), PyTuple_GET_ITEM(one, HOST), args[2], args[0]};
+        PyObject *made = follows > 0 ? PyObject_Vectorcall(args[5], parts, 0, discovered_names) : NULL;
+        if (!made || PyList_Append(found, made) < 0)
+            Py_CLEAR(found);
+        Py_XDECREF(made);
+    }
+    end_targets(&targets);
     return found;
 }
 
+static PyObject *followed(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 6 || !PyUnicode_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "a page, its URL, the depth of its links, these, what they stand for, a maker");
+        return NULL;
+    }
+    PyObject *links = NULL, *resolved = NULL, *found = NULL, *result = NULL;
+    if (pair_up(args[3], args[4], &links, &resolved))
+        found = make_followed(args, links, resolved);
+    if (found)
+        result = PyList_AsTuple(found);
+    Py_XDECREF(found);
+    Py_XDECREF(links);
+    Py_XDECREF(resolved);
+    return result;
+}
+
+static PyObject *make_told(PyObject *links, PyObject *resolved)
+{
+    Targets targets;
+    PyObject *found = PyList_New(0);
+    if (!found || begin_targets(&targets, resolved)) {
+        Py_XDECREF(found);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; found && i < PyTuple_GET_SIZE(links); i++) {
+        PyObject *one = PyTuple_GET_ITEM(resolved, i);
+        if (one == Py_None || !is_new(&targets, i))
+            continue;
+        PyObject *pair = PyTuple_Pack(2, PyTuple_GET_ITEM(one, URL), PyTuple_GET_ITEM(links, i));
+        if (!pair || PyList_Append(found, pair) < 0)
+            Py_CLEAR(found);
+        Py_XDECREF(pair);
+    }
+    end_targets(&targets);
+    return found;
+}
+
+static PyObject *told(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "links and what they stand for");
+        return NULL;
+    }
+    PyObject *links = NULL, *resolved = NULL, *found = NULL, *result = NULL;
+    if (pair_up(args[0], args[1], &links, &resolved))
+        found = make_told(links, resolved);
+    if (found)
+        result = PyList_AsTuple(found);
+    Py_XDECREF(found);
+    Py_XDECREF(links);
+    Py_XDECREF(resolved);
+    return result;
+}
+
 static PyMethodDef methods[] = {
-    {"resolve", resolve, METH_VARARGS, "Of each link the URL, key and host, or None where its href is not plain."},
+    {"resolve", resolve, METH_VARARGS,
+     "Of each link the URL, key and host, or None where its href is neither plain nor known; and where those are."},
+    {"followed", (PyCFunction)(void (*)(void))followed, METH_FASTCALL, "What a page lets us follow, each URL once."},
+    {"told", (PyCFunction)(void (*)(void))told, METH_FASTCALL, "Each target once, with its link."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -165,5 +363,11 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "hrefs", NULL, -1
 PyMODINIT_FUNC PyInit_hrefs(void)
 {
     href_name = PyUnicode_InternFromString("href");
-    return href_name ? PyModule_Create(&definition) : NULL;
+    rel_name = PyUnicode_InternFromString("rel");
+    nofollow = PyUnicode_InternFromString("nofollow");
+    discovered_names = Py_BuildValue("(sssss)", "url", "key", "host", "depth", "parent");
+    if (!href_name || !rel_name || !nofollow || !discovered_names)
+        return NULL;
+    factor = (uint64_t)PyObject_Hash(nofollow) | 1;
+    return PyModule_Create(&definition);
 }

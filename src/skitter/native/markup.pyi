@@ -25,6 +25,7 @@ def read(
         list[_Triple],
         list[_Triple],
         str,
+        bool,
         list[_Triple],
         bool,
         bool,

@@ -10,16 +10,20 @@
 
 static uint32_t hash_of(const uint8_t *from, size_t length)
 {
-    uint64_t hash = length * 0x9E3779B97F4A7C15u, word = 0;
+    uint64_t hash = length * 0x9E3779B97F4A7C15u;
     for (; length >= 8; from += 8, length -= 8) {
-        memcpy(&word, from, 8);
-        hash = (hash ^ word) * 0xBF58476D1CE4E5B9u;
+        hash = (hash ^ little_word(from)) * 0xBF58476D1CE4E5B9u;
         hash ^= hash >> 29;
     }
-    word = 0;
-    memcpy(&word, from, length);
-    hash = (hash ^ word) * 0x94D049BB133111EBu;
+    hash = (hash ^ first_bytes(little_word(from), length)) * 0x94D049BB133111EBu;
     return (uint32_t)(hash >> 32);
+}
+
+enum { FREE, ONLY_NOFOLLOW, SETTLED };
+
+static inline uint32_t state_of(const Page *page, const Known *known)
+{
+    return known->state >> 2 == page->turn ? known->state & 3 : FREE;
 }
 
 static bool grow_known(Page *page)
@@ -29,7 +33,7 @@ static bool grow_known(Page *page)
     if (!grown)
         return false;
     for (size_t i = 0; i < page->known_room; i++) {
-        if (!page->known[i].state)
+        if (state_of(page, &page->known[i]) == FREE)
             continue;
         size_t place = page->known[i].hash & (room - 1);
         while (grown[place].state)
@@ -50,7 +54,7 @@ static Known *place_of(Page *page, const uint8_t *href, size_t length)
     uint32_t hash = hash_of(href, length);
     for (size_t probe = 0; probe < MOST_PROBES; probe++) {
         Known *known = &page->known[(hash + probe) & (page->known_room - 1)];
-        if (!known->state) {
+        if (state_of(page, known) == FREE) {
             known->hash = hash;
             return known;
         }
@@ -63,10 +67,10 @@ static Known *place_of(Page *page, const uint8_t *href, size_t length)
 
 static bool is_ascii(const uint8_t *from, size_t length)
 {
-    uint8_t all = 0;
-    for (size_t i = 0; i < length; i++)
-        all |= from[i];
-    return all < 0x80;
+    uint32_t high = 0;
+    for (size_t at = 0; at < length; at += LANES)
+        high |= among_first(above_ascii(lanes_at(from + at)), length - at);
+    return !high;
 }
 
 static bool has_word(const uint8_t *from, size_t length, const char *word)
@@ -87,7 +91,7 @@ static bool has_word(const uint8_t *from, size_t length, const char *word)
 static bool is_plain(Page *page, const Tag *tag, int attribute)
 {
     Value value = tag->values[attribute];
-    if (is_ascii(value.at, value.length) && !memchr(value.at, '&', value.length))
+    if (is_ascii(value.at, value.length) && !contains(value.at, value.length, '&'))
         return true;
     give_up(page);
     return false;
@@ -101,10 +105,11 @@ static bool is_settled(Page *page, const uint8_t *href, size_t length, bool nofo
         give_up(page);
         return true;
     }
-    if ((*place)->state == 2 || ((*place)->state == 1 && nofollow))
+    uint32_t state = state_of(page, *place);
+    if (state == SETTLED || (state == ONLY_NOFOLLOW && nofollow))
         return true;
-    page->known_count += !(*place)->state;
-    (*place)->state = nofollow ? 1 : 2;
+    page->known_count += state == FREE;
+    (*place)->state = page->turn << 2 | (nofollow ? ONLY_NOFOLLOW : SETTLED);
     return false;
 }
 
@@ -155,14 +160,15 @@ static bool note_anchor(Page *page, const Tag *tag)
     size_t before = page->kept.used;
     Value value = tag->values[attribute];
     Span href = {0, ABSENT};
-    if (memchr(value.at, '&', value.length)) {
+    bool refers;
+    size_t length = (size_t)(find_end(value.at, value.at + value.length, '#', &refers) - value.at);
+    if (refers) {
         href = keep_value(page, tag, attribute);
         value = (Value){page->kept.at + href.at, href.length};
+        length = (size_t)(find_end(value.at, value.at + value.length, '#', &refers) - value.at);
     }
-    const uint8_t *mark = memchr(value.at, '#', value.length);
-    size_t length = mark ? (size_t)(mark - value.at) : value.length;
     /* what stands before the mark is cut off here, unless it ends with a space, which has to be escaped */
-    if (mark && length && value.at[length - 1] <= ' ')
+    if (length && length < value.length && value.at[length - 1] <= ' ')
         length = value.length;
     Known *place = NULL;
     if (page->kept.failed || page->given_up || !length || is_settled(page, value.at, length, nofollow, &place)) {
@@ -176,6 +182,7 @@ static bool note_anchor(Page *page, const Tag *tag)
     place->href = href;
     if (clean == NOT_FOLLOWED)
         return false;
+    page->distinct &= clean == FOLLOWED && !nofollow;
     Event *event = add_event(page, ANCHOR_SEEN);
     if (!event)
         return false;
@@ -223,17 +230,28 @@ static bool is_wanted_meta(Page *page, const Tag *tag)
     if (has(tag, NAME))
         wanted |= says(tag, NAME, "robots") || is_value(tag, NAME, page->product, page->product_length) ||
                   !is_ascii(tag->values[NAME].at, tag->values[NAME].length) ||
-                  memchr(tag->values[NAME].at, '&', tag->values[NAME].length);
+                  contains(tag->values[NAME].at, tag->values[NAME].length, '&');
     if (has(tag, HTTP_EQUIV) && is_plain(page, tag, HTTP_EQUIV))
         wanted |= says(tag, HTTP_EQUIV, "refresh") || says(tag, HTTP_EQUIV, "content-language");
     return wanted;
 }
 
+static bool names_charset(const uint8_t *at, const uint8_t *end)
+{
+    return end - at >= 7 && is_named(at, 7, "charset");
+}
+
+/* Reads nothing behind the end. */
 static size_t count_charsets(const uint8_t *at, const uint8_t *end)
 {
     size_t found = 0;
-    for (; end - at >= 7; at++)
-        found += lowered(*at) == 'c' && is_named(at, 7, "charset");
+    for (; end - at > LANES; at += LANES) {
+        uint32_t begins = equal_to(with_bits(lanes_at(at), 0x20), 'c') & equal_to(with_bits(lanes_at(at + 1), 0x20), 'h');
+        for (; begins; begins &= begins - 1)
+            found += names_charset(at + first_of(begins), end);
+    }
+    for (; at < end; at++)
+        found += names_charset(at, end);
     return found;
 }
 

@@ -199,8 +199,17 @@ static bool is_foreign(const Page *page)
     return page->depth && top(page)->within != IN_HTML;
 }
 
+static bool has_failed(const Page *page)
+{
+    return page->text.failed || page->kept.failed || page->scratch.failed || page->anchor_text.failed;
+}
+
 static void read_start_tag(Page *page)
 {
+    if (has_failed(page)) {
+        give_up(page);
+        return;
+    }
     Tag tag;
     tag.begin = page->at;
     const uint8_t *next = read_tag(page->at + 1, page->end, &tag);
@@ -215,8 +224,37 @@ static void read_start_tag(Page *page)
         ;
 }
 
+/* Most end tags close what was opened last, are written as its start tag was, and do nothing else. Gives where such a
+ * one ends, NULL when it is not certain to be one. */
+static const uint8_t *end_of_top(const Page *page)
+{
+    const Element *last = page->depth ? top(page) : NULL;
+    if (!last || !last->length || last->length > 8 || last->within != IN_HTML ||
+        (page->mode != IN_BODY && page->mode != IN_CELL) || page->end - page->at < 3 + (ptrdiff_t)last->length)
+        return NULL;
+    const uint8_t *name = page->at + 2, *behind = name + last->length;
+    bool same = first_bytes(little_word(name) ^ little_word(last->name), last->length) == 0;
+    bool plain = last->tag == OTHER || last->traits & (CLOSES_P | HEADING | IMPLIED | FORMATTING);
+    return same && plain && *behind == '>' ? behind + 1 : NULL;
+}
+
+static bool close_top(Page *page)
+{
+    const uint8_t *next = end_of_top(page);
+    if (!next)
+        return false;
+    if (!(top(page)->traits & FORMATTING))
+        pop(page);
+    else if (!end_last_formatting(page))
+        return false;
+    page->at = next;
+    return true;
+}
+
 static void read_end_tag(Page *page)
 {
+    if (close_top(page))
+        return;
     Tag tag;
     tag.begin = page->at;
     const uint8_t *next = read_tag(page->at + 2, page->end, &tag);
@@ -256,9 +294,11 @@ static void take_text(Page *page, const uint8_t *from, size_t length)
     page->drop_newline = false;
     if (!length)
         return;
-    const uint8_t *end = from + length, *word = from;
-    if (page->mode != IN_BODY && page->mode != IN_CELL)
-        word = skip_white(from, end);
+    if (page->mode == IN_BODY || page->mode == IN_CELL) {
+        text_in_body(page, from, length);
+        return;
+    }
+    const uint8_t *end = from + length, *word = skip_white(from, end);
     switch (page->mode) {
     case INITIAL:
     case BEFORE_HTML:
@@ -294,10 +334,11 @@ static void take_text(Page *page, const uint8_t *from, size_t length)
 static void read_text(Page *page)
 {
     const uint8_t *from = page->at;
-    const uint8_t *mark = memchr(from, '<', (size_t)(page->end - from));
-    page->at = mark ? mark : page->end;
+    bool refers;
+    page->at = find_end(from, page->end, '<', &refers);
     size_t length = (size_t)(page->at - from);
-    resolve(page, &from, &length);
+    if (refers)
+        resolve(page, &from, &length);
     take_text(page, from, length);
 }
 
@@ -371,18 +412,14 @@ static void read_markup(Page *page)
     }
 }
 
-static bool has_failed(const Page *page)
-{
-    return page->text.failed || page->kept.failed || page->scratch.failed || page->anchor_text.failed;
-}
-
 /* Reads `page->body` from its beginning. Afterwards it is whole, given up, or out of memory (`has_failed`). */
 static void read_markup_page(Page *page)
 {
     page->at = page->body;
     page->table_leaves_p = true; /* no doctype: quirks */
+    page->distinct = true;
     page->title.length = page->base.length = page->lang.length = page->xml_lang.length = ABSENT;
-    while (page->at < page->end && !page->given_up && !has_failed(page)) {
+    while (page->at < page->end && !page->given_up) {
         if (*page->at == '<')
             read_markup(page);
         else

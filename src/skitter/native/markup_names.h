@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lanes.h"
+
 /* What an element leaves between the texts before, in and after it. */
 enum { SPACED = 1, CELL = 2, BLOCK = 3, GAP = 3 };
 enum {
@@ -176,14 +178,20 @@ static inline uint8_t lowered(uint8_t byte)
     return byte >= 'A' && byte <= 'Z' ? byte + 32 : byte;
 }
 
+/* In lower case, all eight at once. */
+static inline uint64_t lowered_word(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101u;
+    uint64_t low = word & 0x7F * ones;
+    uint64_t from_a = low + (0x80 - 'A') * ones, beyond_z = low + (0x7F - 'Z') * ones;
+    return word | ((from_a ^ beyond_z) & ~word & 0x80 * ones) >> 2;
+}
+
+/* Of at most 16 bytes; 16 can be read. */
 static inline Name name_of(const uint8_t *from, size_t length)
 {
-    Name name = {0, 0};
-    for (size_t i = 0; i < length && i < 8; i++)
-        name.first |= (uint64_t)lowered(from[i]) << 8 * i;
-    for (size_t i = 8; i < length && i < 16; i++)
-        name.second |= (uint64_t)lowered(from[i]) << 8 * (i - 8);
-    return name;
+    uint64_t first = lowered_word(first_bytes(little_word(from), length));
+    return (Name){first, length > 8 ? lowered_word(first_bytes(little_word(from + 8), length - 8)) : 0};
 }
 
 /* The slot of that name, or the free one where it would be. */
@@ -198,7 +206,9 @@ static inline uint32_t slot_of(Name name)
 static void fill_names(void)
 {
     for (int tag = 1; tag < TAGS; tag++) {
-        Name name = name_of((const uint8_t *)names_of[tag], strlen(names_of[tag]));
+        uint8_t padded[16] = {0};
+        memcpy(padded, names_of[tag], strlen(names_of[tag]));
+        Name name = name_of(padded, strlen(names_of[tag]));
         uint32_t slot = slot_of(name);
         slot_names[slot] = name;
         slot_tags[slot] = (uint8_t)tag;

@@ -10,8 +10,6 @@
 
 static void resolve(Page *page, const uint8_t **from, size_t *length)
 {
-    if (!memchr(*from, '&', *length))
-        return;
     bool odd = false;
     page->scratch.used = 0;
     append_resolved(&page->scratch, *from, *length, false, &odd);
@@ -41,7 +39,7 @@ static void read_raw(Page *page, const Tag *tag)
         const uint8_t *next = read_tag(finish + 2, page->end, &end_tag);
         page->at = next ? next : page->end;
     }
-    if (tag->tag == TITLE || tag->tag == TEXTAREA)
+    if ((tag->tag == TITLE || tag->tag == TEXTAREA) && contains(begin, length, '&'))
         resolve(page, &begin, &length);
     if (tag->tag == TEXTAREA)
         drop_first_newline(&begin, &length);
@@ -290,14 +288,20 @@ static void start_in_body(Page *page, const Tag *tag)
     int traits = traits_of[tag->tag];
     if (page->open_templates && is_odd_in_template(tag->tag))
         give_up(page);
-    if (traits & CLOSES_P || traits & HEADING) {
+    /* what most tags are, before the jump to one of many */
+    if (traits & (CLOSES_P | HEADING)) {
         start_block(page, tag);
         return;
     }
-    switch (tag->tag) {
-    case A:
+    if (tag->tag == A) {
         start_anchor(page, tag);
         return;
+    }
+    if (tag->tag == OTHER) {
+        start_ordinary(page, tag);
+        return;
+    }
+    switch (tag->tag) {
     case HTML:
         note_root(page, tag);
         return;

@@ -262,8 +262,21 @@ static void adopt(Page *page, int index, int block)
     count_node(page);
 }
 
+/* The last of the list is the last of the stack: what all the rest comes to when tags nest as they should. */
+static inline bool end_last_formatting(Page *page)
+{
+    const Formatting *last = page->formatted ? &page->formatting[page->formatted - 1] : NULL;
+    if (!last || last->tag == OTHER || last->serial != top(page)->serial)
+        return false;
+    page->formatted--;
+    pop(page);
+    return true;
+}
+
 static void end_formatting(Page *page, const Tag *tag, int subject)
 {
+    if (top_is(page, subject) && end_last_formatting(page))
+        return;
     if (top_is(page, subject) && entry_of(page, page->depth - 1) < 0) {
         pop(page);
         return;

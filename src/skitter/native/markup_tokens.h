@@ -8,7 +8,9 @@
 
 #include <stdlib.h>
 
-enum { WHITE = 1, LETTER = 2, DIGIT = 4, ENDS_TAG_NAME = 8, ENDS_NAME = 16, ENDS_VALUE = 32 };
+/* All that is looked at lies in memory with LANES bytes to spare behind it, which may be read and mean nothing. */
+
+enum { WHITE = 1, LETTER = 2, DIGIT = 4, ENDS_TAG_NAME = 8, ENDS_VALUE = 16 };
 
 static uint8_t classes[256];
 
@@ -20,17 +22,17 @@ static void fill_classes(void)
         bool ends = white || byte == '/' || byte == '>';
         classes[byte] = (uint8_t)((white ? WHITE | ENDS_VALUE : 0) | (letter ? LETTER : 0) |
                                   (byte >= '0' && byte <= '9' ? DIGIT : 0) |
-                                  (ends ? ENDS_TAG_NAME | ENDS_NAME : 0) | (byte == '=' ? ENDS_NAME : 0) |
-                                  (byte == '>' ? ENDS_VALUE : 0));
+                                  (ends ? ENDS_TAG_NAME : 0) | (byte == '>' ? ENDS_VALUE : 0));
     }
 }
 
+/* There are no other controls. */
 static inline bool is_white(uint8_t byte)
 {
-    return classes[byte] & WHITE;
+    return byte <= ' ';
 }
 
-/* Bytes that grow. Once `failed`, nothing more is written. */
+/* Bytes that grow, with LANES to spare. Once `failed`, nothing more is written. */
 typedef struct {
     uint8_t *at;
     size_t used, room;
@@ -39,9 +41,9 @@ typedef struct {
 
 static bool make_room(Bytes *bytes, size_t more)
 {
-    if (bytes->room - bytes->used >= more)
+    if (bytes->room - bytes->used >= more + LANES)
         return true;
-    size_t room = (bytes->used + more) * 2;
+    size_t room = (bytes->used + more) * 2 + LANES;
     uint8_t *grown = bytes->failed ? NULL : realloc(bytes->at, room);
     if (!grown) {
         bytes->failed = true;
@@ -52,12 +54,14 @@ static bool make_room(Bytes *bytes, size_t more)
     return true;
 }
 
-static void append(Bytes *bytes, const uint8_t *from, size_t length)
+static bool append(Bytes *bytes, const uint8_t *from, size_t length)
 {
-    if (!make_room(bytes, length) || !length)
-        return;
-    memcpy(bytes->at + bytes->used, from, length);
+    if (!make_room(bytes, length))
+        return false;
+    if (length)
+        memcpy(bytes->at + bytes->used, from, length);
     bytes->used += length;
+    return true;
 }
 
 /* Character references (13.2.5.72 to 80). */
@@ -170,7 +174,7 @@ static size_t read_number(const uint8_t *at, const uint8_t *end, uint8_t *out, s
         code = 0xFFFD;
     else if (code >= 0x80 && code <= 0x9F)
         code = windows_1252[code - 0x80];
-    *odd |= code < 0x20 && !is_white((uint8_t)code);
+    *odd |= code < 0x20 && !(classes[code] & WHITE);
     *size = put_code_point(code, out);
     return (size_t)(digit - at) + (digit < end && *digit == ';');
 }
@@ -240,25 +244,28 @@ static inline bool has(const Tag *tag, int attribute)
     return tag->has >> attribute & 1;
 }
 
+/* `said` is of small letters: no other byte becomes one by that bit. */
+static inline bool is_short_name(const uint8_t *name, size_t length, const char *said)
+{
+    uint32_t word = 0, same = 0, small = 0;
+    memcpy(&word, name, length);
+    memcpy(&same, said, length);
+    memset(&small, 0x20, length);
+    return (word | small) == same;
+}
+
 static int attribute_named(const uint8_t *name, size_t length)
 {
     switch (length) {
     case 3:
-        return is_named(name, 3, "rel") ? REL : is_named(name, 3, "src") ? SRC : -1;
+        return is_short_name(name, 3, "rel") ? REL : is_short_name(name, 3, "src") ? SRC : -1;
     case 4:
-        switch (lowered(name[0])) {
-        case 'h':
-            return is_named(name, 4, "href") ? HREF : -1;
-        case 'n':
-            return is_named(name, 4, "name") ? NAME : -1;
-        case 't':
-            return is_named(name, 4, "type") ? TYPE : -1;
-        case 'l':
-            return is_named(name, 4, "lang") ? LANG : -1;
-        case 'r':
-            return is_named(name, 4, "role") ? ROLE : -1;
-        }
-        return -1;
+        return is_short_name(name, 4, "href")   ? HREF
+               : is_short_name(name, 4, "name") ? NAME
+               : is_short_name(name, 4, "type") ? TYPE
+               : is_short_name(name, 4, "lang") ? LANG
+               : is_short_name(name, 4, "role") ? ROLE
+                                                : -1;
     case 7:
         return is_named(name, 7, "content") ? CONTENT : is_named(name, 7, "charset") ? CHARSET : -1;
     case 8:
@@ -276,6 +283,40 @@ static const uint8_t *skip_white(const uint8_t *at, const uint8_t *end)
     return at;
 }
 
+/* As memchr, which takes longer to be called than most values and texts to be looked through. */
+static inline const uint8_t *find(const uint8_t *at, const uint8_t *end, uint8_t byte)
+{
+    for (; at < end; at += LANES) {
+        uint32_t found = equal_to(lanes_at(at), byte);
+        if (found)
+            return at + first_of(found) < end ? at + first_of(found) : NULL;
+    }
+    return NULL;
+}
+
+/* The first such byte or the end; sets `refers` where there is an ampersand before it. */
+static inline const uint8_t *find_end(const uint8_t *at, const uint8_t *end, uint8_t byte, bool *refers)
+{
+    uint32_t references = 0;
+    for (; at < end; at += LANES) {
+        Lanes lanes = lanes_at(at);
+        uint32_t found = equal_to(lanes, byte);
+        size_t left = (size_t)(end - at), count = found ? first_of(found) : LANES;
+        references |= among_first(equal_to(lanes, '&'), count < left ? count : left);
+        if (found) {
+            end = count < left ? at + count : end;
+            break;
+        }
+    }
+    *refers = references != 0;
+    return end;
+}
+
+static inline bool contains(const uint8_t *at, size_t length, uint8_t byte)
+{
+    return find(at, at + length, byte) != NULL;
+}
+
 /* The value that begins at `at`, behind the equals sign; gives what follows it, NULL at the end of the bytes. */
 static const uint8_t *read_value(const uint8_t *at, const uint8_t *end, Value *value)
 {
@@ -283,7 +324,7 @@ static const uint8_t *read_value(const uint8_t *at, const uint8_t *end, Value *v
     if (at == end)
         return NULL;
     if (*at == '"' || *at == '\'') {
-        const uint8_t *quote = memchr(at + 1, *at, (size_t)(end - at - 1));
+        const uint8_t *quote = find(at + 1, end, *at);
         if (!quote)
             return NULL;
         *value = (Value){at + 1, (size_t)(quote - at - 1)};
@@ -296,11 +337,22 @@ static const uint8_t *read_value(const uint8_t *at, const uint8_t *end, Value *v
     return at < end ? at : NULL;
 }
 
+/* Of a tag or an attribute. */
+static inline const uint8_t *end_of_name(const uint8_t *at, const uint8_t *end, uint8_t also)
+{
+    for (; at < end; at += LANES) {
+        Lanes lanes = lanes_at(at);
+        uint32_t ends = at_most(lanes, ' ') | equal_to(lanes, '/') | equal_to(lanes, '>') | equal_to(lanes, also);
+        if (ends)
+            return at + first_of(ends) < end ? at + first_of(ends) : end;
+    }
+    return end;
+}
+
 static const uint8_t *read_attribute(const uint8_t *at, const uint8_t *end, Tag *tag)
 {
-    const uint8_t *name = at++; /* an equals sign may begin a name */
-    while (at < end && !(classes[*at] & ENDS_NAME))
-        at++;
+    const uint8_t *name = at;
+    at = end_of_name(at + 1, end, '='); /* which may begin a name */
     size_t length = (size_t)(at - name);
     Value value = {at, 0};
     at = skip_white(at, end);
@@ -320,8 +372,7 @@ static const uint8_t *read_attribute(const uint8_t *at, const uint8_t *end, Tag 
 static const uint8_t *read_tag(const uint8_t *at, const uint8_t *end, Tag *tag)
 {
     tag->name = at;
-    while (at < end && !(classes[*at] & ENDS_TAG_NAME))
-        at++;
+    at = end_of_name(at, end, '>');
     tag->length = (size_t)(at - tag->name);
     tag->tag = tag_named(tag->name, tag->length);
     tag->has = 0;

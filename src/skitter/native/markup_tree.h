@@ -74,7 +74,7 @@ typedef struct {
 typedef struct {
     Span href;
     uint32_t hash;
-    uint8_t state; /* 0 free, 1 seen with nofollow only, 2 settled */
+    uint32_t state; /* 4 times the page's turn, and: 0 free, 1 seen with nofollow only, 2 settled */
 } Known;
 
 typedef struct {
@@ -104,8 +104,10 @@ typedef struct {
     size_t event_count, event_room;
     Known *known;
     size_t known_count, known_room;
+    uint32_t turn; /* states of other turns mean nothing: clearing them would cost more than reading many a page */
     int anchor_depth, anchor_nodes; /* of the anchor whose text is being read; 0 for none */
-    size_t anchor_event, anchor_characters;
+    size_t anchor_event;
+    bool distinct; /* of no two anchors the href is the same once it is clean, and all may be followed */
     Bytes anchor_text;
     size_t charsets_in_metas;
 } Page;
@@ -137,6 +139,30 @@ static void write_gap(Page *page)
         text->at[text->used++] = (uint8_t)(gap == BLOCK ? '\n' : gap == CELL ? '\t' : ' ');
 }
 
+/* Words with one space between them; begins and ends with one. `out` has room for as much and LANES. */
+static uint8_t *write_words(const uint8_t *from, const uint8_t *end, uint8_t *out)
+{
+    bool space = false;
+    while (from < end) {
+        size_t count = end - from < LANES ? (size_t)(end - from) : LANES;
+        Lanes lanes = lanes_at(from);
+        uint32_t white = among_first(at_most(lanes, ' '), count);
+        if (white & (white << 1 | space)) {
+            for (const uint8_t *until = from + count; from < until; from++) {
+                if (!space || !is_white(*from))
+                    *out++ = is_white(*from) ? ' ' : *from;
+                space = is_white(*from);
+            }
+            continue;
+        }
+        put_lanes(out, raised(lanes, ' '));
+        space = white >> (count - 1) & 1;
+        from += count;
+        out += count;
+    }
+    return out;
+}
+
 static void write_text(Page *page, const uint8_t *from, size_t length)
 {
     Bytes *text = &page->text;
@@ -148,19 +174,18 @@ static void write_text(Page *page, const uint8_t *from, size_t length)
         return;
     }
     const uint8_t *end = from + length;
-    while (from < end) {
-        if (is_white(*from)) {
-            page->gap = page->gap ? page->gap : SPACED;
-            from++;
-            continue;
-        }
-        /* Every gap after the first stands for at least one byte of white space, so there is room. */
-        write_gap(page);
-        uint8_t *out = text->at + text->used;
-        while (from < end && !is_white(*from))
-            *out++ = *from++;
-        text->used = (size_t)(out - text->at);
+    if (is_white(*from)) {
+        page->gap = page->gap ? page->gap : SPACED;
+        from = skip_white(from, end);
     }
+    if (from == end)
+        return;
+    write_gap(page);
+    if (is_white(end[-1]))
+        page->gap = SPACED;
+    while (is_white(end[-1]))
+        end--;
+    text->used = (size_t)(write_words(from, end, text->at + text->used) - text->at);
 }
 
 static bool is_furniture(const Page *page, int traits)
@@ -203,9 +228,8 @@ static void leave_text(Page *page, const Element *closed)
 
 static Span keep(Page *page, const uint8_t *from, size_t length)
 {
-    Span span = {(uint32_t)page->kept.used, (uint32_t)length};
-    append(&page->kept, from, length);
-    return span;
+    uint32_t at = (uint32_t)page->kept.used;
+    return append(&page->kept, from, length) ? (Span){at, (uint32_t)length} : (Span){0, ABSENT};
 }
 
 static Span keep_value(Page *page, const Tag *tag, int attribute)
@@ -213,7 +237,7 @@ static Span keep_value(Page *page, const Tag *tag, int attribute)
     if (!has(tag, attribute))
         return (Span){0, ABSENT};
     Value value = tag->values[attribute];
-    if (!memchr(value.at, '&', value.length))
+    if (!contains(value.at, value.length, '&'))
         return keep(page, value.at, value.length);
     bool odd = false;
     size_t before = page->kept.used;
@@ -264,9 +288,27 @@ static inline bool starts_character(uint8_t byte)
     return (byte & 0xC0) != 0x80;
 }
 
+/* ASCII in words with one space between them. */
+static bool is_tidy(const uint8_t *from, size_t length)
+{
+    uint32_t before = 1; /* a space at the beginning is one too many */
+    for (; length; from += LANES, length -= LANES) {
+        Lanes lanes = lanes_at(from);
+        uint32_t white = at_most(lanes, ' ');
+        if (among_first((white & (white << 1 | before)) | (white ^ equal_to(lanes, ' ')) | above_ascii(lanes), length))
+            return false;
+        if (length <= LANES)
+            return !(white >> (length - 1) & 1);
+        before = white >> (LANES - 1) & 1;
+    }
+    return true;
+}
+
 /* At most `most` characters of words with one space between them. */
 static Span keep_words(Page *page, const uint8_t *from, size_t length, size_t most)
 {
+    if (length <= most && is_tidy(from, length))
+        return keep(page, from, length);
     const uint8_t *end = from + length;
     size_t before = page->kept.used, characters = 0;
     bool space = false;
@@ -348,7 +390,7 @@ static bool has_furniture_role(Page *page, const Tag *tag)
 {
     static const char *const roles[] = {"navigation", "banner", "contentinfo", "search", "dialog", "complementary"};
     Value role = tag->values[ROLE];
-    if (memchr(role.at, '&', role.length))
+    if (contains(role.at, role.length, '&'))
         give_up(page);
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         if (role.length == strlen(roles[i]) && memcmp(role.at, roles[i], role.length) == 0)

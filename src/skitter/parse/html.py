@@ -49,14 +49,15 @@ def read_in_one_pass(source: Source) -> PageContent | None:
     read = _read(source.body, source.with_text, source.with_anchors, product, Link, follow)
     if read is None:
         return None
-    title, base, lang, xml_lang, metas, links, anchors, areas, frames, text, charsets, is_ascii, stray = read
+    title, base, lang, xml_lang, metas, links, anchors, areas, frames, text, distinct = read[:11]
+    charsets, is_ascii, stray = read[11:]
     charset = _charset(source, charsets, is_ascii, stray)
     if not charset:
         return None
     text = text[:MOST_CHARACTERS]
-    framed = (("iframe", frames),)
+    framed = (("iframe", frames),) if frames else ()
     needed = requisites_of(source) if source.with_requisites else ()
-    parts = Parts(title, base, lang, xml_lang, metas, links, anchors, areas, framed, text, needed)
+    parts = Parts(title, base, lang, xml_lang, metas, links, anchors, areas, framed, text, distinct, needed)
     return page_of(parts, source, charset)
 
 
@@ -65,7 +66,8 @@ def _charset(source: Source, declared: list[Triple], is_ascii: bool, stray: bool
     body = source.body
     if body.startswith(_MARK):
         return UTF_8
-    name = encoding_name(source.charset) or _declared(body, declared, stray)
+    name = encoding_name(source.charset) if source.charset else ""
+    name = name or _declared(body, declared, stray)
     if name == UTF_8 or (is_ascii and name not in _NOT_ASCII):
         return name
     return ""
@@ -73,7 +75,9 @@ def _charset(source: Source, declared: list[Triple], is_ascii: bool, stray: bool
 
 def _declared(body: bytes, declared: list[Triple], stray: bool) -> str:
     """By meta elements and the XML declaration, if they agree; else guessed. Empty when that is for the tree."""
-    names = {_name(charset, content) for charset, content, _ in declared}
+    if len(declared) == 1 and not stray and not body.startswith(b"<?x"):
+        return _name(*declared[0])
+    names = {_name(*said) for said in declared}
     if body.startswith(b"<?x"):
         found = _XML_DECLARED.match(body)
         names.add(encoding_name(found[1].decode()) if found and names else "")
@@ -82,7 +86,7 @@ def _declared(body: bytes, declared: list[Triple], stray: bool) -> str:
     return names.pop() if names else guess(body)
 
 
-def _name(charset: str | None, content: str | None) -> str:
+def _name(charset: str | None, content: str | None, _: str | None) -> str:
     if len(charset or "") + len(content or "") > _LONGEST_DECLARATION:
         return ""
     return _name_of_short(charset, content)

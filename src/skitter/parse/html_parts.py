@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import ada_url
+import msgspec
 
 from skitter.model import Link
 from skitter.parse.charset import UTF_8
 from skitter.parse.content import PageContent, Source, language_tag
-from skitter.parse.directives import Directives, read_directives
+from skitter.parse.directives import NONE_SAID, Directives, read_directives
 from skitter.parse.href import clean_href, in_charset, parse_refresh, without_fragment
 from skitter.parse.media import is_wanted, parse_content_type
 
@@ -32,7 +32,7 @@ _FOLLOWED_RELS = frozenset(("next", "prev", "alternate", "canonical"))
 Triple = tuple[str | None, str | None, str | None]
 
 
-class Parts(NamedTuple):
+class Parts(msgspec.Struct, frozen=True):
     """Each in the document's order. Anchors whose href was there before may be left out; see `_add_anchors`."""
 
     title: str | None
@@ -48,35 +48,37 @@ class Parts(NamedTuple):
     areas: Sequence[Triple]
     """href, rel"""
     frames: Sequence[tuple[str, Sequence[Triple]]]
-    """by tag: src, rel"""
+    """by tag, where there are any: src, rel"""
     text: str
+    distinct: bool = False
+    """whether all anchors may be followed, and no two have the same href"""
     requisites: tuple[str, ...] = ()
 
 
 def page_of(parts: Parts, source: Source, charset: str) -> PageContent:
-    base = _base(parts.base, source.url)
+    """Most pages have no base, no metas that matter and no head links: what there is not is not asked about."""
+    base = source.url if parts.base is None else _base(parts.base, source.url)
     metas = parts.metas
     refresh = _refresh(metas) if metas else ""
+    canonical = _canonical(parts.head_links) if parts.head_links else ""
     return PageContent(
         media_type=source.media_type,
         base=base,
         title=parts.title or "",
         links=_links(parts, refresh, source, charset),
-        canonical=_resolved(base, _canonical(parts.head_links), charset),
+        canonical=_resolved(base, canonical, charset) if canonical else "",
         language=_language(parts) or source.language,
         directives=_directives(metas, source),
         charset=charset,
-        refresh=_resolved(base, refresh, charset),
+        refresh=_resolved(base, refresh, charset) if refresh else "",
         requisites=parts.requisites,
         text=parts.text,
     )
 
 
-def _base(href: str | None, url: str) -> str:
+def _base(href: str, url: str) -> str:
     """HTML 2.4.3: the first base element with an href; one that cannot be resolved, or leads to data or
     script, counts as none."""
-    if href is None:
-        return url
     resolved = absolute(url, href)
     return url if resolved.startswith(("data:", "javascript:")) else resolved or url
 
@@ -90,13 +92,13 @@ def absolute(base: str, href: str) -> str:
 
 
 def _resolved(base: str, href: str, charset: str) -> str:
-    if not href:
-        return ""
     return absolute(base, href if charset in UNICODE else in_charset(href, charset))
 
 
 def _language(parts: Parts) -> str:
-    said = parts.lang or parts.xml_lang or next(_contents(parts.metas, 1, ("content-language",)), "")
+    said = parts.lang or parts.xml_lang
+    if not said and parts.metas:
+        said = next(_contents(parts.metas, 1, ("content-language",)), "")
     return language_tag(said) if said else ""
 
 
@@ -109,6 +111,8 @@ def _contents(metas: Sequence[Triple], attribute: int, names: tuple[str, ...]) -
 
 
 def _directives(metas: Sequence[Triple], source: Source) -> Directives:
+    if not metas and not source.robots_tags and not source.content_signal:
+        return NONE_SAID
     said = _contents(metas, 0, ("robots", source.product.lower()))
     return read_directives(
         source.robots_tags, islice(said, 20), product=source.product, signal=source.content_signal
@@ -139,6 +143,9 @@ def _links(parts: Parts, refresh: str, source: Source, charset: str) -> tuple[Li
     the page's order. The first text is kept; an occurrence that may be followed wins over a nofollow."""
     found: dict[str, Link] = {}
     limit = source.max_links
+    if parts.distinct and not (parts.head_links or parts.areas or parts.frames or refresh):
+        only = tuple(parts.anchors)
+        return only[:limit] if charset in UNICODE else _in_charset(only[:limit], charset)
     _add_head_links(parts.head_links, found, limit)
     _add_anchors(parts.anchors, found, limit)
     for tag, elements in (("area", parts.areas), *parts.frames):
@@ -147,11 +154,12 @@ def _links(parts: Parts, refresh: str, source: Source, charset: str) -> tuple[Li
                 _add(found, Link(href, "", words(rel), tag), limit)
     if refresh:
         _add(found, Link(refresh, "", "", "refresh"), limit)
-    if charset in UNICODE:
-        return tuple(found.values())
-    return tuple(
-        Link(in_charset(link.href, charset), link.text, link.rel, link.tag) for link in found.values()
-    )
+    links = tuple(found.values())
+    return links if charset in UNICODE else _in_charset(links, charset)
+
+
+def _in_charset(links: Sequence[Link], charset: str) -> tuple[Link, ...]:
+    return tuple(Link(in_charset(link.href, charset), link.text, link.rel, link.tag) for link in links)
 
 
 def _add_head_links(head_links: Sequence[Triple], found: dict[str, Link], limit: int) -> None:

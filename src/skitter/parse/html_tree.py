@@ -56,7 +56,7 @@ class TreeReader:
             head_links=_stated(document, "link", "href", "rel", "type"),
             anchors=_anchors(document, _anchor_text if source.with_anchors else _no_text),
             areas=_stated(document, "area", "href", "rel"),
-            frames=[(tag, _stated(document, tag, "src", "rel")) for tag in ("iframe", "frame")],
+            frames=[(tag, of) for tag in ("iframe", "frame") if (of := _stated(document, tag, "src", "rel"))],
             text=main_text(document) if source.with_text else "",
             requisites=_requisites(document, source, charset) if source.with_requisites else (),
         )

@@ -90,7 +90,7 @@ def read_page(
         url=url,
         media_type=media_type,
         charset=declared.charset,
-        language=language_tag(content_language),
+        language=language_tag(content_language) if content_language else "",
         robots_tags=robots_tags,
         content_signal=content_signal,
         product=product,

@@ -13,13 +13,30 @@ from collections.abc import Callable, Iterable, Sequence
 from skitter.model import Discovered, Host, Link, UrlKey, Via
 from skitter.urls.canonical import host_of, joined, normalise
 from skitter.urls.keys import Keys
+from skitter.urls.links_plain import Resolved
 
-Resolved = tuple[str, UrlKey, Host]
-_resolve_plain: Callable[[Sequence[Link], str, str, bytes], list[Resolved | None]] | None
+__all__ = ["LinkReader", "Resolved", "followed", "told"]
+
+_Known = dict[str, Resolved | None]
+_resolve_plain: (
+    Callable[[Sequence[Link], str, str, bytes, _Known], tuple[list[Resolved | None], list[int]]] | None
+)
 try:
+    from skitter.native.hrefs import followed as _followed
     from skitter.native.hrefs import resolve as _resolve_plain
+    from skitter.native.hrefs import told
 except ImportError:
+    from skitter.urls.links_plain import followed, told
+
     _resolve_plain = None
+else:
+
+    def followed(
+        page: UrlKey, url: str, depth: int, links: Sequence[Link], resolved: Sequence[Resolved | None]
+    ) -> tuple[Discovered, ...]:
+        """As in `links_plain.py`."""
+        return _followed(page, url, depth + 1, links, resolved, Discovered)
+
 
 _GENERATION = 20_000
 _OF_FOLDER = 10_000
@@ -39,23 +56,22 @@ class LinkReader:
     def __init__(self, keys: Keys) -> None:
         self._key_of, self._prefix = keys.key_of, keys.prefix
         self._resolve_plain = _resolve_plain if keys.keeps_plain_paths else None
-        self._young: dict[str, dict[str, Resolved | None]] = {}
-        self._old: dict[str, dict[str, Resolved | None]] = {}
+        self._young: dict[str, _Known] = {}
+        self._old: dict[str, _Known] = {}
         self._size = 0
 
     def resolve(self, base: str, links: Sequence[Link]) -> list[Resolved | None]:
         """What each of the links stands for on a page with that base; None where it is nothing to fetch."""
         folder = _folder(base)
+        known = self._of_folder(folder)
         if self._resolve_plain is None or not folder.startswith(_WEB):
             found: list[Resolved | None] = [None] * len(links)
+            odd: Sequence[int] = range(len(links))
         else:
             host = host_of(folder)
-            found = self._resolve_plain(links, folder, host, self._prefix(host))
-        if None in found:
-            known = self._of_folder(folder)
-            for place, resolved in enumerate(found):
-                if resolved is None:
-                    found[place] = self._recalled(known, folder, base, links[place].href)
+            found, odd = self._resolve_plain(links, folder, host, self._prefix(host), known)
+        for place in odd:
+            found[place] = self._recalled(known, folder, base, links[place].href)
         return found
 
     def discover(
@@ -91,7 +107,7 @@ class LinkReader:
             )
         return tuple(found.values())
 
-    def _of_folder(self, folder: str) -> dict[str, Resolved | None]:
+    def _of_folder(self, folder: str) -> _Known:
         if self._size >= _GENERATION:
             self._old, self._young, self._size = self._young, {}, 0
         known = self._young.get(folder)
@@ -103,13 +119,11 @@ class LinkReader:
             known.clear()
         return known
 
-    def _recalled(
-        self, known: dict[str, Resolved | None], folder: str, base: str, href: str
-    ) -> Resolved | None:
+    def _recalled(self, known: _Known, folder: str, base: str, href: str) -> Resolved | None:
         resolved = known.get(href, _UNSEEN)
         return self._learn(known, folder, base, href) if resolved is _UNSEEN else resolved
 
-    def _learn(self, known: dict[str, Resolved | None], folder: str, base: str, href: str) -> Resolved | None:
+    def _learn(self, known: _Known, folder: str, base: str, href: str) -> Resolved | None:
         url = joined(folder, href) if folder.startswith(_WEB) else None
         if url is None:
             url = normalise(href, base)
@@ -118,28 +132,6 @@ class LinkReader:
         resolved = known[href] = None if url is None else (url, self._key_of(url), host_of(url))
         self._size += 1
         return resolved
-
-
-def followed(
-    page: UrlKey, url: str, depth: int, links: Sequence[Link], resolved: Sequence[Resolved | None]
-) -> tuple[Discovered, ...]:
-    """As `LinkReader.discover`, of links that were resolved."""
-    found: dict[str, Discovered] = {}
-    for link, one in zip(links, resolved, strict=True):
-        if one is None or one[0] in found or one[0] == url or (link.rel and "nofollow" in link.rel):
-            continue
-        target, key, host = one
-        found[target] = Discovered(url=target, key=key, host=host, depth=depth + 1, parent=page)
-    return tuple(found.values())
-
-
-def told(links: Sequence[Link], resolved: Sequence[Resolved | None]) -> tuple[tuple[str, Link], ...]:
-    """As `LinkReader.targets`, of links that were resolved."""
-    found: dict[str, Link] = {}
-    for link, one in zip(links, resolved, strict=True):
-        if one is not None and one[0] not in found:
-            found[one[0]] = link
-    return tuple(found.items())
 
 
 def _folder(base: str) -> str:

@@ -8,6 +8,10 @@ from typing import Generic, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
+# Two bytes each: enough to tell five doublings of linking hosts apart.
+MOST_LINKERS = 32
+_MARK = 2
+
 
 class Lru(OrderedDict[K, V], Generic[K, V]):
     """A dict that forgets what was put or read longest ago."""
@@ -47,6 +51,10 @@ class Generations(Generic[K, V]):
         if len(self._young) >= self._half:
             self._old, self._young = self._young, {}
 
+    def drop(self, key: K) -> None:
+        self._young.pop(key, None)
+        self._old.pop(key, None)
+
     def items(self) -> list[tuple[K, V]]:
         """The younger last: what it says counts."""
         return [*self._old.items(), *self._young.items()]
@@ -69,6 +77,14 @@ class RecentKeys:
         marks = self._young.get(key)
         return self._old.get(key) if marks is None else marks
 
+    def has_heard(self, key: bytes, linker: bytes) -> bool:
+        """Whether this host was heard to link it, or as many as count. 0.3 us, where admission takes 4: most
+        links between hosts are on every page."""
+        marks = self._young.get(key)
+        if marks is None and (marks := self._old.get(key)) is None:
+            return False
+        return len(marks) >= MOST_LINKERS * _MARK or has_linker(marks, linker)
+
     def put(self, key: bytes, marks: bytes) -> None:
         self._young[key] = marks
         if len(self._young) >= self._half:
@@ -77,3 +93,10 @@ class RecentKeys:
     def clear(self) -> None:
         self._young.clear()
         self._old.clear()
+
+
+def has_linker(marks: bytes, linker: bytes) -> bool:
+    at = marks.find(linker)
+    while at & 1 and at > 0:  # across two marks
+        at = marks.find(linker, at + 1)
+    return at >= 0

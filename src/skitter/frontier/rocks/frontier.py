@@ -32,6 +32,7 @@ from skitter.frontier.base import (
     Witness,
 )
 from skitter.frontier.blocklists import Blocklists
+from skitter.frontier.bundles import runs_of
 from skitter.frontier.rocks.addresses import Addresses, cancel_appointment
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book, Turn
@@ -181,7 +182,8 @@ class RocksFrontier:
         verdicts: list[Verdict] = []
         for start in range(0, len(discovered), _ADMIT_BATCH):
             with self._book.turn(self._clock.now()) as turn:
-                verdicts += [self._admission.admit(turn, d) for d in discovered[start : start + _ADMIT_BATCH]]
+                for run in runs_of(discovered[start : start + _ADMIT_BATCH]):
+                    verdicts += self._admission.admit_run(turn, run)
         return verdicts
 
     async def lease(

@@ -34,12 +34,14 @@ class Health:
     # -- one answer
 
     def is_well(self, host: HostRow, outcome: Outcome) -> None:
-        forgive(host)
+        if host.failures or host.given_up:
+            forgive(host)
         self.answered(host, outcome)
 
     def answered(self, host: HostRow, outcome: Outcome) -> None:
         """It said something, if not yet what it was asked for: a robots.txt that lies elsewhere."""
-        host.penalty = recovered(host.penalty)
+        if host.penalty > 1.0:
+            host.penalty = recovered(host.penalty)
         host.response_time = smoothed(host.response_time, outcome.ended_at - outcome.sent_at)
 
     def blame(self, turn: Turn, host: HostRow, result: Failed, ended_at: float) -> None:

@@ -7,13 +7,16 @@ decides what is let in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from skitter.frontier.bundles import picked, runs_of, size
 from skitter.frontier.rocks.admission import ADDED, KNOWN, Admission
 from skitter.frontier.rocks.book import Turn
 from skitter.model import Bundle, Discovered, Via
+
+_KEY = 16
+_LINK = Via.LINK
 
 
 class Admitted(NamedTuple):
@@ -33,7 +36,7 @@ def admit_links(
     bundles: Sequence[Bundle] = (),
 ) -> Admitted:
     """Those of a page whose key begins with `ident`, as they are or in bundles."""
-    total = len(links) + sum(map(size, bundles))
+    total = len(links) + sum(map(size, bundles)) if bundles else len(links)
     fresh: list[Discovered] = []
     added = 0
     for run in _unsure(turn, ident, links, bundles):
@@ -46,15 +49,28 @@ def admit_links(
 
 def _unsure(
     turn: Turn, ident: bytes, links: Sequence[Discovered], bundles: Sequence[Bundle]
-) -> Iterator[list[Discovered]]:
+) -> list[list[Discovered]]:
     """The links that admission has to be asked about, in runs that differ in URL and key alone."""
-    lacks = turn.book.certain.lacks
+    runs = []
     for bundle in bundles:
-        numbers = lacks(bundle.keys, ident) if bundle.via is Via.LINK else list(range(size(bundle)))
+        numbers = range(size(bundle)) if bundle.via is not _LINK else _unheard_of(turn, ident, bundle.keys)
         if numbers:
-            yield picked(bundle, numbers)
-    if links:
-        numbers = lacks(b"".join([link.key for link in links]), ident)
-        if others := [number for number, link in enumerate(links) if link.via is not Via.LINK]:
-            numbers = sorted({*numbers, *others})
-        yield from runs_of([links[number] for number in numbers])
+            runs.append(picked(bundle, numbers))
+    if not links:
+        return runs
+    numbers = _unheard_of(turn, ident, b"".join([link.key for link in links]))
+    if [link.via for link in links].count(_LINK) < len(links):
+        others = [number for number, link in enumerate(links) if link.via is not _LINK]
+        numbers = sorted({*numbers, *others})
+    if len(numbers) == 1:
+        return [*runs, [links[numbers[0]]]]
+    return runs + runs_of([links[number] for number in numbers])
+
+
+def _unheard_of(turn: Turn, ident: bytes, keys: bytes) -> Sequence[int]:
+    """The places of those that are not known for certain, or that this host was not heard to link."""
+    numbers = turn.book.certain.lacks(keys, ident)
+    if not numbers:
+        return numbers
+    has_heard, linker = turn.book.recent.has_heard, ident[:2]
+    return [number for number in numbers if not has_heard(keys[_KEY * number : _KEY * number + _KEY], linker)]

@@ -11,6 +11,7 @@ import itertools
 
 from skitter.frontier.rocks import verdicts
 from skitter.frontier.rocks.book import Turn
+from skitter.frontier.rocks.kinds import subject_key
 from skitter.frontier.rocks.rows import HostRow, UrlRow, decode_url
 from skitter.frontier.rocks.sights import Likeness
 from skitter.frontier.rocks.subjects import (
@@ -20,7 +21,6 @@ from skitter.frontier.rocks.subjects import (
     evidence_of,
     key_for,
     parameter_key,
-    subject_key,
     write,
 )
 from skitter.model import UrlState

@@ -27,7 +27,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
 
 import msgspec
 
@@ -43,6 +42,7 @@ ABANDON = b"abandon"
 # meta: where the walk over what blocklists refused has got to, after they changed
 LISTED = b"listed"
 _MICRO = 1_000_000
+_QUEUED = UrlState.QUEUED
 
 
 class LeaseRow(msgspec.Struct, array_like=True):
@@ -212,17 +212,8 @@ class Place(msgspec.Struct, array_like=True):
     slot: bytes
 
 
-class Fresh(NamedTuple):
-    """What the rows of a run of new URLs have in common, all but URL and place: encoded once for all of them."""
-
-    lane: int
-    priority: int
-    before: bytes
-    after: bytes
-
-    def row(self, url: str, slot: bytes) -> bytes:
-        """0.5 us, where to make a `UrlRow` and to encode it takes 3."""
-        return b"".join((_FRESH, encode(url), self.before, _SLOT, slot, self.after))
+Fresh = tuple[int, int, bytes, bytes]
+"""What the rows of a run of new URLs have in common: lane, priority, and all but URL and place, encoded once."""
 
 
 class FetchRow(msgspec.Struct, array_like=True):
@@ -319,15 +310,26 @@ def slot_of(host_id: bytes, lane: int, priority: int, seq: int) -> bytes:
     return _slot(host_id, lane, 255 - priority, seq)
 
 
-def slots_of(host_id: bytes, lane: int, priority: int, seqs: Iterable[int]) -> list[bytes]:
-    return [_slot(host_id, lane, 255 - priority, seq) for seq in seqs]
-
-
 def fresh(found: Discovered, priority: int, lane: int, linkers: bytes) -> Fresh:
     """`found` is one of them. What it leaves open has its default."""
-    before = (UrlState.QUEUED, priority, found.depth, found.via, found.parent, found.hops)
+    before = (_QUEUED, priority, found.depth, found.via, found.parent, found.hops)
     # without the head of an array of less than 16 values
-    return Fresh(lane, priority, encode(before)[1:], _after_slot(linkers))
+    return lane, priority, encode(before)[1:] + _SLOT, _after_slot(linkers)
+
+
+def placed(
+    links: Iterable[Discovered], alike: Fresh, ident: bytes, seq: int
+) -> tuple[list[bytes], dict[bytes, bytes]]:
+    """The slots of new URLs, numbered from `seq` on, and their rows. 0.9 us each, where to make a `UrlRow` and to
+    encode it takes 3."""
+    lane, priority, before, after = alike
+    slots: list[bytes] = []
+    rows: dict[bytes, bytes] = {}
+    for number, link in enumerate(links, seq):
+        slot = _slot(ident, lane, 255 - priority, number)
+        slots.append(slot)
+        rows[link.key] = b"".join((_FRESH, encode(link.url), before, slot, after))
+    return slots, rows
 
 
 @lru_cache(maxsize=256)

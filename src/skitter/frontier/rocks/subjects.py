@@ -11,12 +11,12 @@ Evidence is written through a bounded cache in the turn that saw it. Never decid
 
 from __future__ import annotations
 
-from functools import lru_cache
 from hashlib import blake2b
 
 import msgspec
 
 from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.kinds import subject_key
 from skitter.frontier.rocks.rows import encode
 from skitter.model import UrlKey
 from skitter.schedule.traps import Evidence, Level, TrapKind
@@ -50,11 +50,6 @@ class TrapRow(msgspec.Struct, array_like=True):
 _decode_trap = msgspec.msgpack.Decoder(TrapRow).decode
 
 
-@lru_cache(maxsize=8_192)
-def subject_key(ident: bytes, name: str) -> bytes:
-    return ident + blake2b(name.encode(), digest_size=8).digest()
-
-
 def unseen_key(ident: bytes) -> bytes:
     return ident + b"\xff" * 7 + b"\0"
 
@@ -84,11 +79,15 @@ def evidence(book: Book, key: bytes) -> Evidence | None:
 
 def evidence_of(book: Book, key: bytes, name: str, level: Level, shape: int = 0) -> Evidence:
     """To be changed and written; made if it is new."""
-    found = evidence(book, key)
-    if found is None:
-        book.unheard_of.pop(key, None)
-        found = book.evidence[key] = Evidence(name=name, level=level)
+    found = evidence(book, key) or begin(book, key, name, level)
     found.shaped |= shape
+    return found
+
+
+def begin(book: Book, key: bytes, name: str, level: Level) -> Evidence:
+    """Of a subject of which nothing was known."""
+    book.unheard_of.pop(key, None)
+    found = book.evidence[key] = Evidence(name=name, level=level)
     return found
 
 

@@ -7,21 +7,21 @@ repeated itself. Never fetches, and never refuses a seed or what a page needs to
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from skitter.frontier.rocks import parameters, verdicts
 from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.growth import section_key
+from skitter.frontier.rocks.kinds import Kin, kin_of, kin_of_known, subject_key
 from skitter.frontier.rocks.probe import ask_for_probe, learn_probe
 from skitter.frontier.rocks.rows import HostRow, UrlRow
 from skitter.frontier.rocks.sights import Likeness, as_seen_by, likeness
 from skitter.frontier.rocks.subjects import (
+    begin,
     domain_key,
     evidence,
     evidence_of,
     host_key,
-    subject_key,
     unseen_key,
     write,
 )
@@ -54,6 +54,11 @@ _ROOT = "/*"
 # Of a host that never repeated itself, pairs of pages that tell of a parameter: the first, then one in so many.
 _ALL_PAIRS = 8
 
+# an enum's own attribute takes 0.1 us, eight times as long
+_NOVEL = Sight.NOVEL
+_SKELETON, _FAMILY = Level.SKELETON, Level.FAMILY
+_FAMILY_ALONE, _ALL_LEVELS = (_FAMILY,), (_FAMILY, Level.UNSEEN)
+
 Stopped = tuple[int, bytes, Evidence]
 """A verdict's number, and the subject that it stopped."""
 
@@ -81,27 +86,29 @@ class Traps:
             return
         host.pages += 1
         found = likeness(turn, host, key, row, page)
-        if found.sight is Sight.NOVEL and not host.repeats:
+        if found.sight is _NOVEL and not host.repeats:
             # most pages of most hosts: 10 us less than with all that follows
             host.novel += 1
             if "?" in row.url and (host.pages <= _ALL_PAIRS or host.pages % _ALL_PAIRS < 2):
                 parameters.note_novel(turn, host, key, row)
         else:
             self._account(turn, host_id(host.host), host, _Page(key, row, page.size, found))
-        self._judge_domain(turn, host, row, page, found)
+        if host.pages == 1:
+            self._judge_domain(turn, host, row, page, found)
 
     def learn_redirect(self, turn: Turn, host: HostRow, key: bytes, row: UrlRow) -> None:
         """A redirect led to what was known: nothing new for a request."""
         page = _Page(key, row, 0, Likeness(Sight.ELSEWHERE, b"", is_here=True))
-        kin = _kin(host_id(host.host), skeleton(row.url))
-        self._judge(turn, host, self._see(turn, host, page, kin, Level.SKELETON), row.url)
+        kin = kin_of(turn.book, host_id(host.host), key, row.url)
+        seen = evidence(turn.book, kin.own)
+        self._judge(turn, host, self._see(turn, host, page, kin, _SKELETON, seen), row.url)
 
     def _account(self, turn: Turn, ident: bytes, host: HostRow, page: _Page) -> None:
-        url, found = page.row.url, page.found
+        url, found, book = page.row.url, page.found, turn.book
         before = parameters.neighbour(turn, ident, url) if "?" in url else ""
-        kin = _kin(ident, skeleton(url))
-        is_unseen = evidence(turn.book, kin.own) is None and evidence(turn.book, kin.family) is None
-        fine = self._see(turn, host, page, kin, Level.SKELETON)
+        kin = kin_of(book, ident, page.key, url)
+        own, family = evidence(book, kin.own), evidence(book, kin.family)
+        fine = self._see(turn, host, page, kin, _SKELETON, own)
         _, seen, sight = fine
         if seen.exempt:
             # by the operator's word: it is no charge on its host either
@@ -110,19 +117,21 @@ class Traps:
         self._judge(turn, host, fine, url)
         points = seen.points
         if not seen.trap:
-            for level in (Level.FAMILY, Level.UNSEEN) if is_unseen else (Level.FAMILY,):
-                if sight is not Sight.NOVEL or _is_suspected(turn, kin, level):
-                    kind = self._see(turn, host, page, kin, level)
+            for level in _ALL_LEVELS if own is None and family is None else _FAMILY_ALONE:
+                known = family if level is _FAMILY else evidence(book, unseen_key(ident))
+                # only then does a novel page change anything: most need not be written down
+                if sight is not _NOVEL or (known is not None and (known.points or known.trap)):
+                    kind = self._see(turn, host, page, kin, level, known)
                     points = max(points, kind[1].points)
                     self._judge(turn, host, kind, url)
         if found.mark:
             host.marks = with_mark(host.marks, found.mark)
         if "?" in url:
             parameters.compare(turn, ident, host, page.key, page.row, found, sight, before)
-        if sight is Sight.NOVEL:
+        if sight is _NOVEL:
             host.novel += 1
             if host.repeats:
-                self._credit_parent(turn, ident, page, kin)
+                self._credit_parent(turn, page, kin)
         else:
             host.repeats += 1
         if points >= _WORTH_A_PROBE and not host.probed and self._settings.probe:
@@ -130,26 +139,26 @@ class Traps:
         self._judge_host(turn, ident, host, page.row)
 
     def _see(
-        self, turn: Turn, host: HostRow, page: _Page, kin: _Kin, level: Level
+        self, turn: Turn, host: HostRow, page: _Page, kin: Kin, level: Level, known: Evidence | None
     ) -> tuple[bytes, Evidence, Sight]:
-        name, subject = kin.of(level)
-        seen = evidence_of(turn.book, subject, name, level, kin.shape.shape)
+        name, subject = _named(kin, level)
+        seen = known if known is not None else begin(turn.book, subject, name, level)
+        seen.shaped |= kin.shape.shape
         sight = as_seen_by(seen, page.found, host.marks)
         account(seen, sight, size=page.size, depth=page.row.depth, key=page.key)
-        if level is not Level.SKELETON:
+        if level is not _SKELETON:
             seen.scatter(kin.own[8:12], sight)
         if page.found.mark:
             seen.marks = with_mark(seen.marks, page.found.mark)
         write(turn, subject, seen)
         return subject, seen, sight
 
-    def _credit_parent(self, turn: Turn, ident: bytes, page: _Page, kin: _Kin) -> None:
+    def _credit_parent(self, turn: Turn, page: _Page, kin: Kin) -> None:
         """What led to a novel page of another kind was worth its fetch, however it looks itself."""
         parent = page.row.parent
-        shape = kind_of(turn, parent) if parent and parent[:8] == page.key[:8] else None
-        if shape is None:
+        above = kin_of_known(turn, parent) if parent and parent[:8] == page.key[:8] else None
+        if above is None:
             return
-        above = _kin(ident, shape)
         for subject in (above.own, above.family):
             seen = evidence(turn.book, subject)
             if seen is None or not (seen.points or seen.trap) or seen.name in kin.shape:
@@ -160,6 +169,8 @@ class Traps:
 
     def _judge(self, turn: Turn, host: HostRow, judged: tuple[bytes, Evidence, Sight], url: str) -> None:
         subject, seen, _ = judged
+        if not seen.points and not seen.trap:
+            return
         self._reconsider(turn, seen)
         if seen.name == _ROOT or not is_enough(seen):
             return
@@ -187,8 +198,6 @@ class Traps:
 
     def _judge_domain(self, turn: Turn, host: HostRow, row: UrlRow, page: Fetched, found: Likeness) -> None:
         """The first page of a host that is not its domain's own tells of the domain."""
-        if host.pages != 1:
-            return
         authority = host.host.partition("//")[2]
         domain = registrable_domain(authority)
         if authority in (domain, "www." + domain):
@@ -244,34 +253,12 @@ class Traps:
         return found
 
 
-class _Kin(NamedTuple):
-    """A kind of pages of one host: where the evidence of its own and of its family lies."""
-
-    shape: Skeleton
-    own: bytes
-    family: bytes
-
-    def of(self, level: Level) -> tuple[str, bytes]:
-        match level:
-            case Level.SKELETON:
-                return self.shape.fine, self.own
-            case Level.FAMILY:
-                return self.shape.coarse, self.family
-        return "kinds of pages never seen before", unseen_key(self.own[:8])
-
-
-@lru_cache(maxsize=4_096)
-def _kin(ident: bytes, shape: Skeleton) -> _Kin:
-    return _Kin(shape, subject_key(ident, shape.fine), subject_key(ident, "family " + shape.coarse))
-
-
-def kind_of(turn: Turn, key: bytes) -> Skeleton | None:
-    """Of a known URL, whose row is read once for many that ask: pages that lead to many others, and what leases
-    pass over."""
-    shape = turn.book.kinds.get(key)
-    if shape is None and (row := turn.url(key)) is not None:
-        shape = turn.book.kinds[key] = skeleton(row.url)
-    return shape
+def _named(kin: Kin, level: Level) -> tuple[str, bytes]:
+    if level is _SKELETON:
+        return kin.shape.fine, kin.own
+    if level is _FAMILY:
+        return kin.shape.coarse, kin.family
+    return "kinds of pages never seen before", unseen_key(kin.own[:8])
 
 
 class Shares:
@@ -282,37 +269,30 @@ class Shares:
         self._ident = ident
         # one number for all skeletons of which nothing but their family is known
         self._left: dict[bytes, list[int]] = {}
-        self._of: dict[Skeleton, list[int]] = {}
+        self._of: dict[bytes, list[int]] = {}
 
     def is_used_up(self, key: bytes) -> bool:
         """Whether this URL would be one too many, as far as memory tells. 0.4 us, where its row takes 10: of a
         large host nine are passed over for each that is taken."""
-        shape = self._turn.book.kinds.get(key)
-        left = self._of.get(shape) if shape is not None else None
+        kin = self._turn.book.kinds.get(key)
+        left = self._of.get(kin.own) if kin is not None else None
         return left is not None and left[0] <= 0
 
     def take(self, key: bytes, url: str) -> bool:
-        shape = self._turn.book.kinds[key] = skeleton(url)
-        left = self._of.get(shape)
+        kin = kin_of(self._turn.book, self._ident, key, url)
+        left = self._of.get(kin.own)
         if left is None:
-            left = self._of[shape] = self._share(shape)
+            left = self._of[kin.own] = self._share(kin)
         left[0] -= 1
         return left[0] >= 0
 
-    def _share(self, shape: Skeleton) -> list[int]:
-        kin = _kin(self._ident, shape)
+    def _share(self, kin: Kin) -> list[int]:
         for subject in (kin.own, kin.family):
             seen = evidence(self._turn.book, subject)
             if seen is not None:
                 most = room(seen) if seen.points and not seen.exempt else CAUTIOUS
                 return self._left.setdefault(subject, [most])
         return self._left.setdefault(b"unseen", [CAUTIOUS])
-
-
-def _is_suspected(turn: Turn, kin: _Kin, level: Level) -> bool:
-    """Only then does a novel page change anything: most need not be written down."""
-    seen = evidence(turn.book, kin.of(level)[1])
-    return seen is not None and (seen.points > 0 or seen.trap > 0)
 
 
 def _in_force(turn: Turn, subject: bytes) -> Stopped | None:

@@ -1,0 +1,35 @@
+"""What is made of a page's links once they are resolved: those that are followed, those that are told of. Pure.
+
+Defines what the kernel in C says (native/hrefs.c), and is used where none was built: see `links.py`. Each
+target once; the first link to it counts, among those followed the first that may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skitter.model import Discovered, Host, Link, UrlKey
+
+Resolved = tuple[str, UrlKey, Host]
+
+
+def followed(
+    page: UrlKey, url: str, depth: int, links: Sequence[Link], resolved: Sequence[Resolved | None]
+) -> tuple[Discovered, ...]:
+    """As `LinkReader.discover`, of links that were resolved."""
+    found: dict[str, Discovered] = {}
+    for link, one in zip(links, resolved, strict=True):
+        if one is None or one[0] in found or one[0] == url or (link.rel and "nofollow" in link.rel):
+            continue
+        target, key, host = one
+        found[target] = Discovered(url=target, key=key, host=host, depth=depth + 1, parent=page)
+    return tuple(found.values())
+
+
+def told(links: Sequence[Link], resolved: Sequence[Resolved | None]) -> tuple[tuple[str, Link], ...]:
+    """As `LinkReader.targets`, of links that were resolved."""
+    found: dict[str, Link] = {}
+    for link, one in zip(links, resolved, strict=True):
+        if one is not None and one[0] not in found:
+            found[one[0]] = link
+    return tuple(found.items())
