@@ -41,6 +41,7 @@ from skitter.desk.wire import (
     Taken,
 )
 from skitter.errors import UsageError
+from skitter.faultpoints import Point, reach
 from skitter.frontier.base import Settled
 from skitter.log import Log
 from skitter.model import Host, HostLease, Token
@@ -256,6 +257,7 @@ class RemoteBrain:
             capacity=self._appetite if hungry and not self._is_short else 0,
             in_flight=self.in_flight(),
         )
+        reach(Point.BEFORE_DELIVERY)
         try:
             taken = await self._tried(SETTLE, ask, Taken)
         except Refused as error:
@@ -265,6 +267,7 @@ class RemoteBrain:
             return False
         if taken.server != ask.server:
             return await self._deliver(batch, hungry)
+        reach(Point.AFTER_DELIVERY)
         self._note_given(ask, taken, asked_at)
         sent = zip(ask.deliveries, taken.settled, strict=True)
         self.offered.accepted(delivery.outcome for delivery, settled in sent if settled is not Settled.STALE)
