@@ -24,6 +24,7 @@ from skitter.frontier.rocks.near import look_up, prepare, remember
 from skitter.frontier.rocks.near_index import LOWER, MOST_ALIKE, UPPER, WHOSE
 from skitter.frontier.rocks.rows import UrlRow
 from skitter.frontier.rocks.store import Batch, Store
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Fetched, UrlState, Via
 from skitter.settings import Settings
 
@@ -92,7 +93,7 @@ def _look_ups(book: Book, rng: random.Random) -> float:
     asked = [rng.getrandbits(64) for _ in range(_ASKED)]
     began = time.thread_time()
     for start in range(0, _ASKED, _TURN):
-        turn = book.turn(0.0)
+        turn = Turn.begin(book, 0.0)
         prepare(turn, [_page(fingerprint) for fingerprint in asked[start : start + _TURN]])
         for fingerprint in asked[start : start + _TURN]:
             look_up(turn, fingerprint)
@@ -104,7 +105,7 @@ def _adds(book: Book, rng: random.Random) -> float:
     asked = [(rng.getrandbits(64), rng.randbytes(16)) for _ in range(_ASKED)]
     began = cpu_seconds()
     for start in range(0, _ASKED, _TURN):
-        with book.turn(0.0) as turn:
+        with Turn.begin(book, 0.0) as turn:
             prepare(turn, [_page(fingerprint) for fingerprint, _ in asked[start : start + _TURN]])
             for place in range(start, start + _TURN):
                 fingerprint, key = asked[place]

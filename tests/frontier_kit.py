@@ -72,6 +72,7 @@ from skitter.settings import Settings
 from skitter.testing.clock import FakeClock
 from skitter.urls.canonical import host_id, host_of
 from skitter.urls.keys import Keys
+from skitter.urls.skeleton import skeleton
 from tests.keys import key_of
 
 T = TypeVar("T")
@@ -516,6 +517,10 @@ def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:
     assert encode(book.tally) == tables.raw["meta"].get(b"tally", encode(book.tally))
     assert all(encode(row) == tables.raw["hosts"].get(ident) for ident, row in book._hosts.items())
     assert dict(book._dormant.items()).items() <= tables.raw["hosts"].items()
+    assert book._held.items() <= tables.raw["urls"].items()
+    for key, kin in book.kinds.items():
+        assert kin.shape == skeleton(tables.urls[key].url)
+        assert kin.own[:8] == host_id(host_of(tables.urls[key].url))
     for tier, (low, early) in enumerate(zip(book.ready._lows, book.ready._early, strict=True)):
         assert early == sorted(key for key in tables.raw["ready"] if key[0] == tier and key < low)
     assert book.due_low <= min(tables.raw["due"], default=_END)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skitter.errors import SettingsError
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Fetched, Result, Task, Via
 from skitter.settings import CrawlSettings, KeySettings, Settings
 from tests.contract.conftest import Start
@@ -150,7 +151,7 @@ def test_a_store_is_not_opened_with_other_keys_than_it_was_made_with(driver: Dri
 
 def test_a_store_that_does_not_say_was_made_with_the_first_keys(driver: Driver) -> None:
     driver.open_host(A + "/")
-    with driver.frontier._book.turn(driver.clock.now()) as turn:
+    with Turn.begin(driver.frontier._book, driver.clock.now()) as turn:
         turn.delete("meta", b"keys")
     with pytest.raises(SettingsError, match="put back rules = 1"):
         driver.reopen()

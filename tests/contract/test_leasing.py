@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from skitter.model import FailureKind, Fetched, HostPolicy
+from skitter.model import FailureKind, Fetched, Host, HostPolicy
 from skitter.settings import CrawlSettings, FrontierSettings, Settings, TrapSettings
 from tests.contract.conftest import Start
 from tests.frontier_kit import NO_RULES, OK, Driver, discovered, failed, seed
+from tests.keys import key_of
 
 A = "http://a.test"
 
@@ -196,3 +197,26 @@ def test_a_worker_may_ask_for_fewer_tasks_of_a_host(driver: Driver) -> None:
     driver.answer(lease, OK)
     driver.clock.advance(1)
     assert len(driver.lease_one().tasks) == 3
+
+
+def test_what_is_kept_of_a_large_hosts_new_urls_follows_what_other_hosts_say_of_them(start: Start) -> None:
+    """The audit after every call compares it with the disk."""
+    driver = start(Settings(crawl=CrawlSettings(scope="any")))
+    hosts = [f"http://h{number}.test" for number in range(5)]
+    large = hosts[0]
+    driver.open_host(*(host + "/" for host in hosts))
+    leases = {lease.host: lease for lease in driver.lease()}
+    pages = [
+        tuple(discovered(f"{large}/{number}") for number in half) for half in (range(70), range(70, 140))
+    ]
+    driver.answer(leases[Host(large)], Fetched(status=200, links=pages[0]))
+    driver.answer(leases[Host(hosts[1])], Fetched(status=200, links=pages[1]))
+    assert key_of(large + "/139") in driver.frontier._book._held
+    before = driver.explain(large + "/139").priority
+    for host in hosts[2:]:
+        link = discovered(large + "/139", parent=key_of(host + "/"), priority=None)
+        driver.answer(leases[Host(host)], Fetched(status=200, links=(link,)))
+    assert driver.explain(large + "/139").priority > before
+    driver.clock.advance(1)
+    (lease,) = driver.lease()
+    assert lease.tasks[0].url == large + "/139"

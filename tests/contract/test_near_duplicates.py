@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from skitter.frontier.rocks.near_index import MOST_ALIKE
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import FailureKind, Fetched, NotModified, Result
 from skitter.schedule.near import NEAR
 from tests.contract.conftest import Start
@@ -239,7 +240,7 @@ def test_the_filter_that_a_clean_end_left_is_believed_and_one_that_is_older_is_n
 
 def test_an_index_of_an_earlier_version_is_taken_over(driver: Driver) -> None:
     visit(driver, A, text())
-    with driver.frontier._book.turn(driver.clock.now()) as turn:
+    with Turn.begin(driver.frontier._book, driver.clock.now()) as turn:
         for key in near_rows(driver):
             if key[0]:
                 turn.delete("near", key)

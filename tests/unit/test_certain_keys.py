@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.frontier.rocks.caches import Generations
+from skitter.frontier.rocks.caches import MOST_LINKERS, Generations, RecentKeys, has_linker
 from skitter.frontier.rocks.keyset import CertainKeys
 from skitter.frontier.rocks.keyset_plain import FEWEST_BUCKETS
 
@@ -48,12 +48,41 @@ def test_hosts_with_the_same_paths_are_told_apart() -> None:
 def test_most_of_a_million_keys_are_remembered_in_sixteen_megabytes() -> None:
     """Hosts have the same paths: their front pages, `/about`, `/contact`."""
     certain = CertainKeys(17_000_000)
+    certain.make_room(1_000_000)
     chance = random.Random(1)
     paths = [chance.randbytes(8) for _ in range(10)]
     keys = [host + path for host in (chance.randbytes(8) for _ in range(100_000)) for path in paths]
     for key in keys:
         certain.add(key)
     assert sum(certain.has(key) for key in keys) > 900_000
+
+
+def test_a_table_that_grows_loses_no_key_and_learns_none() -> None:
+    certain = CertainKeys(30 * FEWEST_BUCKETS * 24)
+    chance = random.Random(2)
+    keys = [chance.randbytes(16) for _ in range(3_000)]
+    others = [chance.randbytes(16) for _ in range(3_000)]
+    sizes = []
+    for known in (10, 200_000, 1_000_000, 10_000_000):
+        for key in keys:
+            certain.add(key)
+        certain.make_room(known)
+        sizes.append(len(certain._table) // (FEWEST_BUCKETS * 24))
+        assert all(map(certain.has, keys))
+        assert not any(map(certain.has, others))
+    assert sizes == [1, 4, 16, 30]
+
+
+def test_what_was_asked_for_last_stays_the_youngest_when_the_table_grows() -> None:
+    certain = CertainKeys(4 * FEWEST_BUCKETS * 24)
+    # one bucket before and after
+    keys = [bytes(8) + (number * FEWEST_BUCKETS * 4).to_bytes(8, "big") for number in range(1, 9)]
+    for key in keys[:4]:
+        certain.add(key)
+    certain.make_room(200_000)
+    for key in keys[4:6]:
+        certain.add(key)
+    assert [certain.has(key) for key in keys[:6]] == [False, False, True, True, True, True]
 
 
 def test_after_clearing_nothing_is_known() -> None:
@@ -79,3 +108,29 @@ def test_the_last_word_on_a_key_counts() -> None:
         kept[0] = word
         kept[1] = word
         assert kept.get(0) == dict(kept.items())[0] == word
+
+
+@given(st.lists(st.binary(min_size=2, max_size=2)), st.binary(min_size=2, max_size=2))
+def test_a_linker_is_found_among_marks_and_never_across_two(marks: list[bytes], linker: bytes) -> None:
+    assert has_linker(b"".join(marks), linker) == (linker in marks)
+    assert not has_linker(b"xaby", b"ab")
+    assert has_linker(b"xabyab", b"ab")
+
+
+def test_a_link_is_heard_once_of_a_host_and_not_at_all_when_enough_hosts_link_it() -> None:
+    recent = RecentKeys(100)
+    assert not recent.has_heard(b"key", b"ab")
+    recent.put(b"key", b"abcd")
+    assert recent.has_heard(b"key", b"cd")
+    assert not recent.has_heard(b"key", b"ef")
+    recent.put(b"key", bytes(2 * MOST_LINKERS))
+    assert recent.has_heard(b"key", b"ef")
+
+
+def test_what_was_heard_is_forgotten_in_halves() -> None:
+    recent = RecentKeys(4)
+    for key in (b"1", b"2", b"3"):
+        recent.put(key, b"ab")
+    assert recent.has_heard(b"1", b"ab")
+    recent.put(b"4", b"ab")
+    assert [key for key in (b"1", b"2", b"3", b"4") if recent.has_heard(key, b"ab")] == [b"3", b"4"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from mmap import mmap
 from types import ModuleType
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skitter.frontier.rocks import keyset_plain, nearwords_plain
 from skitter.frontier.rocks.near_filter import _masks
-from skitter.frontier.rocks.rows import UrlRow, encode, fresh, slots_of
+from skitter.frontier.rocks.rows import UrlRow, encode, fresh, placed, slot_of
 from skitter.model import UrlState, Via
 from tests.frontier_kit import discovered
 
@@ -40,6 +41,22 @@ def test_what_is_certain_is_the_same_with_and_without_the_kernel(
     ]
     joined = b"".join(every)
     assert keyset.certain_lacks(kernel, joined, host) == keyset_plain.certain_lacks(plain, joined, host)
+
+
+@given(SIZES, SIZES, st.lists(KEYS), st.lists(KEYS))
+def test_a_table_moves_to_another_in_the_same_way_with_and_without_the_kernel(
+    size: int, other: int, added: list[bytes], before: list[bytes]
+) -> None:
+    kernel, plain = mmap(-1, size), mmap(-1, size)
+    kernel_to, plain_to = mmap(-1, other), mmap(-1, other)
+    for way, table, to in ((keyset, kernel, kernel_to), (keyset_plain, plain, plain_to)):
+        for key in added:
+            way.certain_add(table, key)
+        for key in before:
+            way.certain_add(to, key)
+        way.certain_move(table, to)
+    assert kernel[:] == plain[:]
+    assert kernel_to[:] == plain_to[:]
 
 
 @given(SIZES, st.integers(1, 32), st.lists(KEYS), st.lists(KEYS))
@@ -110,9 +127,10 @@ def test_the_row_of_a_new_url_is_what_its_values_encode_to(
     path: str, priority: int, depth: int, parent: bytes | None, linkers: bytes, seq: int
 ) -> None:
     found = discovered("http://a.test/", depth=depth, parent=parent, hops=2)  # type: ignore[arg-type]
-    (slot,) = slots_of(b"one-host", 2, priority, [seq])
+    found = msgspec.structs.replace(found, url="http://a.test/" + path)
+    slot = slot_of(b"one-host", 2, priority, seq)
     row = UrlRow(
-        url="http://a.test/" + path,
+        url=found.url,
         state=UrlState.QUEUED,
         priority=priority,
         depth=depth,
@@ -122,4 +140,5 @@ def test_the_row_of_a_new_url_is_what_its_values_encode_to(
         slot=slot,
         linkers=linkers,
     )
-    assert fresh(found, priority, 2, linkers).row(row.url, slot) == encode(row)
+    alike = fresh(found, priority, 2, linkers)
+    assert placed([found], alike, b"one-host", seq) == ([slot], {found.key: encode(row)})

@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from skitter.frontier.rocks.sights import _NO_LETTERS, _letters
 from skitter.schedule.budgets import allowance, is_spent
 from skitter.schedule.traps import (
     Evidence,
@@ -173,3 +176,8 @@ def test_what_is_new_earns_more_than_it_spends() -> None:
     assert is_spent(100, 100, 0)
     assert not any(is_spent(100, pages, pages // 8 + 1) for pages in range(0, 100_000, 50))
     assert not is_spent(0, 10**9, 0), "0 means no limit"
+
+
+@given(st.text(max_size=30) | st.text(alphabet="aZ 0_-.\x00\x7f", max_size=30))
+def test_the_letters_of_a_title_are_the_same_by_the_table_and_by_the_pattern(title: str) -> None:
+    assert _letters(title) == _NO_LETTERS.sub(" ", title).encode("utf-8", "replace")

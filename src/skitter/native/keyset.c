@@ -44,9 +44,8 @@ static void put_first(uint8_t *bucket, int from, uint64_t entry)
 }
 
 /* What was asked for is young again: a site's menu is linked by all of its pages, most others by one. */
-static int is_certain(uint8_t *table, uint64_t buckets, const uint8_t *key, int is_added)
+static int is_certain(uint8_t *table, uint64_t buckets, uint64_t both, int is_added)
 {
-    uint64_t both = both_halves(key);
     uint64_t entry = (both / buckets + 1) & MOST_OF_ENTRY; /* 0 is an empty place */
     uint8_t *bucket = table + both % buckets * BUCKET;
     for (int way = 0; way < WAYS; way++) {
@@ -59,6 +58,17 @@ static int is_certain(uint8_t *table, uint64_t buckets, const uint8_t *key, int 
     if (is_added)
         put_first(bucket, WAYS - 1, entry);
     return 0;
+}
+
+/* All keys of a table go to a larger one, of each bucket the oldest first: the youngest is the first again. */
+static void move_all(const uint8_t *from, uint64_t buckets, uint8_t *to, uint64_t more)
+{
+    for (uint64_t bucket = 0; bucket < buckets; bucket++)
+        for (int way = WAYS; way-- > 0;) {
+            uint64_t entry = entry_at(from + bucket * BUCKET + way * ENTRY);
+            if (entry)
+                is_certain(to, more, (entry - 1) * buckets + bucket, 1);
+        }
 }
 
 /* -- the Bloom filter: double hashing, each place by the upper half of a product */
@@ -139,7 +149,7 @@ static PyObject *certain_has(PyObject *module, PyObject *const *given, Py_ssize_
     const uint8_t *key;
     if (!has_arguments(count, 2) || !(key = key_in(given[1])) || !open_table(given[0], &table, BUCKET))
         return NULL;
-    int found = is_certain(table.buf, buckets_of(&table), key, 0);
+    int found = is_certain(table.buf, buckets_of(&table), both_halves(key), 0);
     PyBuffer_Release(&table);
     return PyBool_FromLong(found);
 }
@@ -150,8 +160,24 @@ static PyObject *certain_add(PyObject *module, PyObject *const *given, Py_ssize_
     const uint8_t *key;
     if (!has_arguments(count, 2) || !(key = key_in(given[1])) || !open_table(given[0], &table, BUCKET))
         return NULL;
-    is_certain(table.buf, buckets_of(&table), key, 1);
+    is_certain(table.buf, buckets_of(&table), both_halves(key), 1);
     PyBuffer_Release(&table);
+    Py_RETURN_NONE;
+}
+
+static PyObject *certain_move(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer from, to;
+    if (!has_arguments(count, 2) || !open_table(given[0], &from, BUCKET))
+        return NULL;
+    int is_open = open_table(given[1], &to, BUCKET);
+    if (is_open) {
+        move_all(from.buf, buckets_of(&from), to.buf, buckets_of(&to));
+        PyBuffer_Release(&to);
+    }
+    PyBuffer_Release(&from);
+    if (!is_open)
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -178,7 +204,7 @@ static PyObject *all_unsure(const Py_buffer *table, const uint8_t *keys, Py_ssiz
     fetch_places(table, keys, length);
     for (Py_ssize_t at = 0; unsure && at + KEY <= length; at += KEY) {
         const uint8_t *key = keys + at;
-        if (!memcmp(key, host, HALF) && is_certain(table->buf, buckets, key, 0))
+        if (!memcmp(key, host, HALF) && is_certain(table->buf, buckets, both_halves(key), 0))
             continue;
         if (!note(unsure, at / KEY))
             Py_CLEAR(unsure);
@@ -248,6 +274,7 @@ static PyMethodDef methods[] = {
     {"certain_has", FAST(certain_has), "Whether a key is certainly known."},
     {"certain_add", FAST(certain_add), "A key is certainly known from now on."},
     {"certain_lacks", FAST(certain_lacks), "Numbers of those of many keys that are of another host or not known."},
+    {"certain_move", FAST(certain_move), "What a table knows is known to a larger one from now on."},
     {"bloom_has", FAST(bloom_has), "Whether a key may have been added."},
     {"bloom_add", FAST(bloom_add), "Add a key."},
     {NULL, NULL, 0, NULL},

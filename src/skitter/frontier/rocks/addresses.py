@@ -16,8 +16,9 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple
 
-from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.rows import HostRow
+from skitter.frontier.rocks.turn import Turn
 
 # Beyond this, addresses that nobody has booked are forgotten: 16 MB.
 _MOST_IDLE = 65_536

@@ -7,9 +7,10 @@ canonical cannot stand for it stands for itself. Never writes.
 
 from __future__ import annotations
 
-from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.redirects import leads_to
 from skitter.frontier.rocks.rows import UrlRow
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import UrlState
 
 _LONGEST_CHAIN = 10

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skitter.frontier.base import REMOTE
-from skitter.frontier.rocks.book import Turn
+from skitter.frontier.rocks.turn import Turn
 
 # New with every start of the kernel; empty where there is no such file, and then nothing is ever waited for.
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

@@ -35,7 +35,7 @@ from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.bundles import runs_of
 from skitter.frontier.rocks.addresses import Addresses, cancel_appointment
 from skitter.frontier.rocks.admission import Admission
-from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.dossier import live_leases
 from skitter.frontier.rocks.health import Health
 from skitter.frontier.rocks.holding import let_go
@@ -59,6 +59,7 @@ from skitter.frontier.rocks.settling import Settling
 from skitter.frontier.rocks.store import Store
 from skitter.frontier.rocks.trap_views import trap_views
 from skitter.frontier.rocks.traps import Traps
+from skitter.frontier.rocks.turn import Turn
 from skitter.frontier.rocks.verdicts import UNDONE, end, release_some
 from skitter.frontier.rocks.views import Views
 from skitter.model import (
@@ -141,7 +142,7 @@ class RocksFrontier:
                 "crawl.toml, or begin a new crawl in another folder"
             )
         if not raw and not self._read_only:
-            with self._book.turn(self._clock.now()) as turn:
+            with Turn.begin(self._book, self._clock.now()) as turn:
                 turn.put("meta", _KEYS, _encode(asked))
 
     def _begin(self) -> None:
@@ -150,7 +151,7 @@ class RocksFrontier:
         if stamp := self._store.get("meta", _FILTER):
             self._book.seen.restore(self._filter_file, stamp)
             self._book.near.believe(stamp)
-        with self._book.turn(self._clock.now()) as turn:
+        with Turn.begin(self._book, self._clock.now()) as turn:
             self._leasing.expire(turn, all_of_them=True)
             if stamp:
                 turn.delete("meta", _FILTER)
@@ -160,7 +161,7 @@ class RocksFrontier:
         stamp = os.urandom(16)
         self._book.seen.save(self._filter_file, stamp)
         self._book.near.save(stamp)
-        with self._book.turn(self._clock.now()) as turn:
+        with Turn.begin(self._book, self._clock.now()) as turn:
             turn.put("meta", _FILTER, stamp)
 
     def _relearn_filter(self) -> None:
@@ -181,7 +182,7 @@ class RocksFrontier:
     async def admit(self, discovered: Sequence[Discovered]) -> list[Verdict]:
         verdicts: list[Verdict] = []
         for start in range(0, len(discovered), _ADMIT_BATCH):
-            with self._book.turn(self._clock.now()) as turn:
+            with Turn.begin(self._book, self._clock.now()) as turn:
                 for run in runs_of(discovered[start : start + _ADMIT_BATCH]):
                     verdicts += self._admission.admit_run(turn, run)
         return verdicts
@@ -190,7 +191,7 @@ class RocksFrontier:
         self, worker: str, capacity: int, duration: float, *, most_tasks: int | None = None
     ) -> list[HostLease]:
         now = self._clock.now()
-        with self._book.turn(now) as turn:
+        with Turn.begin(self._book, now) as turn:
             leases = self._leasing.lease(turn, worker, capacity, duration, most_tasks)
         if self._witness is not None:
             self._witness.leased(worker, len(leases), now)
@@ -203,7 +204,7 @@ class RocksFrontier:
         self, outcomes: Sequence[Outcome], marks: Sequence[SegmentMark] = ()
     ) -> list[Settlement]:
         now = self._clock.now()
-        with self._book.turn(now) as turn:
+        with Turn.begin(self._book, now) as turn:
             prepare(turn, (outcome.result for outcome in outcomes))
             settlements = self._settling.settle_all(turn, outcomes)
             for mark in marks:
@@ -216,7 +217,7 @@ class RocksFrontier:
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
         deadlines: list[float | None] = []
-        with self._book.turn(self._clock.now()) as turn:
+        with Turn.begin(self._book, self._clock.now()) as turn:
             for host, token in leases:
                 ident = host_id(host)
                 row = turn.touch(ident)
@@ -225,7 +226,7 @@ class RocksFrontier:
         return deadlines
 
     async def release(self, leases: Sequence[tuple[Host, Token]]) -> None:
-        with self._book.turn(self._clock.now()) as turn:
+        with Turn.begin(self._book, self._clock.now()) as turn:
             for host, token in leases:
                 ident = host_id(host)
                 row = turn.touch(ident)
@@ -233,7 +234,7 @@ class RocksFrontier:
                     self._leasing.release(turn, ident, row)
 
     async def reap(self, now: float) -> int:
-        with self._book.turn(now) as turn:
+        with Turn.begin(self._book, now) as turn:
             ended = self._leasing.expire(turn, all_of_them=False)
             turn.tally.leases_expired += ended
         return ended
@@ -241,9 +242,9 @@ class RocksFrontier:
     async def promote(self, now: float) -> int:
         self._relearn_filter()
         if await self._book.blocklists.refresh():
-            with self._book.turn(now) as turn:
+            with Turn.begin(self._book, now) as turn:
                 note_lists(turn, self._book.blocklists)
-        with self._book.turn(now) as turn:
+        with Turn.begin(self._book, now) as turn:
             moved = promote(turn) + self._health.empty_abandoned(turn) + release_some(turn)
             return moved + rejudge_listed(turn, self._admission)
 
@@ -259,7 +260,7 @@ class RocksFrontier:
         return [msgspec.structs.replace(mark, held=True) if mark.segment in held else mark for mark in found]
 
     async def stored(self, segment: str) -> None:
-        with self._book.turn(self._clock.now()) as turn:
+        with Turn.begin(self._book, self._clock.now()) as turn:
             if raw := self._store.get("meta", _MARK + segment.encode()):
                 mark = msgspec.structs.replace(_decode_mark(raw), stored=True)
                 turn.put("meta", _MARK + segment.encode(), _encode(mark))
@@ -268,7 +269,7 @@ class RocksFrontier:
     async def lost(self, segment: str) -> int:
         fetches, done = 0, segment not in self._book.tally.held
         while not done:
-            with self._book.turn(self._clock.now()) as turn:
+            with Turn.begin(self._book, self._clock.now()) as turn:
                 some, done = give_back_some(turn, segment)
                 if done:
                     turn.delete("meta", _MARK + segment.encode())
@@ -278,7 +279,7 @@ class RocksFrontier:
     # -- the operator's part
 
     async def set_policy(self, host: Host, policy: HostPolicy) -> None:
-        with self._book.turn(self._clock.now()) as turn:
+        with Turn.begin(self._book, self._clock.now()) as turn:
             _, row = turn.host(host)
             before, row.policy = row.policy, None if policy == HostPolicy() else policy
             cancel_appointment(row)
@@ -290,7 +291,7 @@ class RocksFrontier:
             fetch_url = normalise(url)
             if fetch_url is None:
                 return 0
-            with self._book.turn(self._clock.now()) as turn:
+            with Turn.begin(self._book, self._clock.now()) as turn:
                 return revive(turn, self._keys.key_of(fetch_url))
         await self._in_slices(pardon_some, host)
         return await self._in_slices(requeue_dead, host)
@@ -301,14 +302,14 @@ class RocksFrontier:
         fetch_url = normalise(url)
         if fetch_url is None:
             return 0
-        with self._book.turn(self._clock.now()) as turn:
+        with Turn.begin(self._book, self._clock.now()) as turn:
             return refresh_one(turn, self._keys.key_of(fetch_url))
 
     async def _in_slices(self, move: _Move, host: Host | None) -> int:
         """One turn each, so that a million URLs take no more memory than a slice, and others get theirs."""
         moved, start = 0, b""
         while True:
-            with self._book.turn(self._clock.now()) as turn:
+            with Turn.begin(self._book, self._clock.now()) as turn:
                 some, go_on = move(turn, start, host)
             moved += some
             if go_on is None:
@@ -362,12 +363,12 @@ class RocksFrontier:
         return trap_views(self._book, limit)
 
     async def undo_trap(self, number: int) -> int:
-        with self._book.turn(self._clock.now()) as turn:
+        with Turn.begin(self._book, self._clock.now()) as turn:
             if not end(turn, number, UNDONE):
                 return 0
         released = 0
         while True:
-            with self._book.turn(self._clock.now()) as turn:
+            with Turn.begin(self._book, self._clock.now()) as turn:
                 some = release_some(turn, number)
             if not some:
                 return released

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skitter.frontier.rocks import verdicts
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.kinds import subject_key
 from skitter.frontier.rocks.rows import HostRow, UrlRow
 from skitter.frontier.rocks.subjects import evidence, evidence_of, write
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Discovered, UrlKey, UrlState
 from skitter.schedule.priority import SEED_PRIORITY, tier_of
 from skitter.schedule.soundings import (

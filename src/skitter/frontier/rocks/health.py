@@ -8,8 +8,8 @@ a host that is given up becomes a dead letter with the host's reason.
 
 from __future__ import annotations
 
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import ABANDON, ERRAND_LANE, HostRow, UrlRow, decode_errand
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Failed, FailureKind, Host, Outcome, UrlState
 from skitter.schedule.politeness import recovered, smoothed, throttled
 from skitter.schedule.priority import TIERS

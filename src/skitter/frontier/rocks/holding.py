@@ -7,8 +7,8 @@ segment is: that is the archive's to say.
 
 from __future__ import annotations
 
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import Held, UrlRow, decode_held, encode, micros
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Fetched, Outcome, RobotsRead
 
 

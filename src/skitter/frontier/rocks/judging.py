@@ -38,7 +38,10 @@ def judge(book: Book, outcomes: Sequence[Outcome], room: int) -> list[Settled]:
 def _judge_one(book: Book, outcome: Outcome, room: int) -> Settled:
     ident = host_id(outcome.host)
     host = book.host(ident)
-    if host is None or outcome.key[:8] not in (ident, book.keys.prefix(outcome.host)):
+    if host is None:
+        return _STALE
+    prefix = outcome.key[:8]
+    if prefix != ident and prefix != book.keys.prefix(outcome.host):
         return _STALE
     lease = host.lease
     if lease is None or lease.token != outcome.token:

@@ -22,19 +22,20 @@ _halves = Struct(">QQ").unpack
 
 
 def certain_has(table: mmap, key: bytes) -> bool:
-    entry, at = _place(table, key)
-    places = _places(table, at)
-    if entry not in places:
-        return False
-    places.remove(entry)
-    table[at : at + _BUCKET] = b"".join((entry, *places))
-    return True
+    return _has(table, *_place(table, *_halved(key)))
 
 
 def certain_add(table: mmap, key: bytes) -> None:
-    if not certain_has(table, key):
-        entry, at = _place(table, key)
-        table[at : at + _BUCKET] = b"".join((entry, *_places(table, at)[:-1]))
+    _add(table, *_place(table, *_halved(key)))
+
+
+def certain_move(table: mmap, larger: mmap) -> None:
+    """What a table knows is known to a larger one from now on: of each bucket the oldest first."""
+    buckets = len(table) // _BUCKET
+    for bucket in range(buckets):
+        for entry in reversed(_places(table, bucket * _BUCKET)):
+            if above := int.from_bytes(entry, "little"):
+                _add(larger, *_place(larger, 0, (above - 1) * buckets + bucket))
 
 
 def certain_lacks(table: mmap, keys: bytes, host: bytes) -> list[int]:
@@ -47,9 +48,22 @@ def certain_lacks(table: mmap, keys: bytes, host: bytes) -> list[int]:
     ]
 
 
-def _place(table: mmap, key: bytes) -> tuple[bytes, int]:
-    """What stands for a key, and where its bucket begins."""
-    host, rest = _halved(key)
+def _has(table: mmap, entry: bytes, at: int) -> bool:
+    places = _places(table, at)
+    if entry not in places:
+        return False
+    places.remove(entry)
+    table[at : at + _BUCKET] = b"".join((entry, *places))
+    return True
+
+
+def _add(table: mmap, entry: bytes, at: int) -> None:
+    if not _has(table, entry, at):
+        table[at : at + _BUCKET] = b"".join((entry, *_places(table, at)[:-1]))
+
+
+def _place(table: mmap, host: int, rest: int) -> tuple[bytes, int]:
+    """What stands for a key of these halves, and where its bucket begins."""
     above, bucket = divmod(host ^ rest, len(table) // _BUCKET)
     return (above + 1 & _MOST).to_bytes(_ENTRY, "little"), bucket * _BUCKET  # 0 is an empty place
 

@@ -14,7 +14,8 @@ from skitter.urls.canonical import host_id, host_of
 from skitter.urls.skeleton import Skeleton, skeleton
 
 if TYPE_CHECKING:
-    from skitter.frontier.rocks.book import Book, Turn
+    from skitter.frontier.rocks.book import Book
+    from skitter.frontier.rocks.turn import Turn
 
 
 class Kin(NamedTuple):

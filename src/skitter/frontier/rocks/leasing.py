@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from skitter.frontier.base import REMOTE
 from skitter.frontier.rocks.addresses import Addresses
-from skitter.frontier.rocks.book import Book, Turn, Waiting
+from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.elsewhere import Elsewhere
 from skitter.frontier.rocks.growth import LINE_TIER, SOUNDED
 from skitter.frontier.rocks.rows import (
@@ -24,7 +24,8 @@ from skitter.frontier.rocks.rows import (
     seconds,
 )
 from skitter.frontier.rocks.traps import CAUTIOUS, Shares, Stopped, Traps
-from skitter.frontier.rocks.verdicts import refuse
+from skitter.frontier.rocks.turn import Turn, Waiting
+from skitter.frontier.rocks.unasked import deny, refuse, stop
 from skitter.model import FailureKind, Host, HostLease, Refusal, Task, TaskKind, Token, UrlKey, UrlState, Via
 from skitter.robots.rules import ALLOW_ALL, Rules
 from skitter.schedule.priority import TIERS, TierTurns
@@ -192,8 +193,8 @@ class Leasing:
                 passed_over += 1
             elif row is None or (shares is not None and not shares.take(key, row.url)):
                 if row is not None:
-                    # the next lease looks at it again: of the JDK's documentation 1.4 for each that is taken
-                    turn.out(key)
+                    # of the JDK's documentation 1.4 for each that is taken
+                    turn.passed_over(key)
                 passed_over += 1
                 is_first_left = False
             else:
@@ -209,20 +210,20 @@ class Leasing:
     ) -> bool:
         """Whether this URL came to its end here, without a request."""
         if host.address_refused:
-            _refuse(turn, key, row, host, tier, FailureKind.ADDRESS_REFUSED, host.address_refused)
+            refuse(turn, key, row, host, tier, FailureKind.ADDRESS_REFUSED, host.address_refused)
             return True
         lists = turn.book.blocklists
         if lists.are_any and (listed := lists.line_against(host.host, row.url)):
-            _refuse(turn, key, row, host, tier, Refusal.BLOCKLIST, listed)
+            refuse(turn, key, row, host, tier, Refusal.BLOCKLIST, listed)
             return True
         if rules is not ALLOW_ALL and not (ruling := rules.decide(target_of(row.url))).allowed:
-            _deny(turn, key, row, host, tier, f"line {ruling.line}: {ruling.rule}")
+            deny(turn, key, row, host, tier, f"line {ruling.line}: {ruling.rule}")
             return True
         if not host.traps and not turn.tally.domains:
             return False
         stopped = self._stopped(turn, key, row, host)
         if stopped is not None:
-            _stop(turn, key, row, host, tier, stopped)
+            stop(turn, key, row, host, tier, stopped)
         return stopped is not None
 
     def _stopped(self, turn: Turn, key: UrlKey, row: UrlRow, host: HostRow) -> Stopped | None:
@@ -363,38 +364,3 @@ def _page_task(key: UrlKey, row: UrlRow) -> Task:
         digest=row.digest,
         requisite=row.requisite,
     )
-
-
-def _refuse(turn: Turn, key: UrlKey, row: UrlRow, host: HostRow, tier: int, reason: str, rule: str) -> None:
-    """The host is at an address that must not be dialled, or on a list: what a request would come to, without a
-    request."""
-    turn.dequeue(row)
-    row.state = UrlState.REFUSED
-    row.reason, row.rule = reason, rule
-    turn.put_url(key, row)
-    host.queued[tier] -= 1
-    turn.tally.tiers[tier] -= 1
-    turn.tally.refusals[row.reason] = turn.tally.refusals.get(row.reason, 0) + 1
-    turn.count(UrlState.QUEUED, -1)
-    turn.count(UrlState.REFUSED, 1)
-
-
-def _stop(turn: Turn, key: UrlKey, row: UrlRow, host: HostRow, tier: int, stopped: Stopped) -> None:
-    turn.dequeue(row)
-    host.queued[tier] -= 1
-    turn.tally.tiers[tier] -= 1
-    turn.count(UrlState.QUEUED, -1)
-    refuse(turn, key, row, *stopped)
-
-
-def _deny(turn: Turn, key: UrlKey, row: UrlRow, host: HostRow, tier: int, rule: str) -> None:
-    turn.dequeue(row)
-    row.state = UrlState.DENIED
-    row.reason, row.rule = "robots", rule
-    turn.put_url(key, row)
-    turn.put("denied", key, b"")
-    host.queued[tier] -= 1
-    host.denied += 1
-    turn.tally.tiers[tier] -= 1
-    turn.count(UrlState.QUEUED, -1)
-    turn.count(UrlState.DENIED, 1)

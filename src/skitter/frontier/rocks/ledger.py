@@ -6,9 +6,9 @@ read by `explain`; never decides anything.
 
 from __future__ import annotations
 
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.redirects import REDIRECTS_TO
 from skitter.frontier.rocks.rows import HostRow, UrlRow, encode, micros
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Failed, Fetched, NotModified, Outcome, RecordAt, Redirected, Result, RobotsRead
 
 # As the ledger has them, made once and not for every fetch.

@@ -10,8 +10,8 @@ import itertools
 
 from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.admission import Admission
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import LISTED, UrlRow
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Discovered, Refusal, UrlKey, UrlState
 from skitter.urls.canonical import host_of
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.holding import count_no_more, end_of, start_of
 from skitter.frontier.rocks.returning import back_from_the_archive
 from skitter.frontier.rocks.rows import Held, decode_copy, decode_fetch, decode_held, encode
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Host, UrlKey
 
 LOST = "lost"

@@ -10,9 +10,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.near_index import MOST_ALIKE, TABLE, WHOSE, rows_of
 from skitter.frontier.rocks.rows import UrlRow
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Fetched, Result
 from skitter.schedule.near import distance, nearest
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from skitter.frontier.bundles import picked, runs_of, size
 from skitter.frontier.rocks.admission import ADDED, KNOWN, Admission
-from skitter.frontier.rocks.book import Turn
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Bundle, Discovered, Via
 
 _KEY = 16
@@ -35,7 +35,7 @@ def admit_links(
     links: Sequence[Discovered],
     bundles: Sequence[Bundle] = (),
 ) -> Admitted:
-    """Those of a page whose key begins with `ident`, as they are or in bundles."""
+    """Those of one page, whose key begins with `ident`: as they are or in bundles."""
     total = len(links) + sum(map(size, bundles)) if bundles else len(links)
     fresh: list[Discovered] = []
     added = 0
@@ -53,12 +53,13 @@ def _unsure(
     """The links that admission has to be asked about, in runs that differ in URL and key alone."""
     runs = []
     for bundle in bundles:
-        numbers = range(size(bundle)) if bundle.via is not _LINK else _unheard_of(turn, ident, bundle.keys)
+        is_link = bundle.via is _LINK
+        numbers = _unheard_of(turn, ident, bundle.keys, bundle.parent) if is_link else range(size(bundle))
         if numbers:
             runs.append(picked(bundle, numbers))
     if not links:
         return runs
-    numbers = _unheard_of(turn, ident, b"".join([link.key for link in links]))
+    numbers = _unheard_of(turn, ident, b"".join([link.key for link in links]), links[0].parent)
     if [link.via for link in links].count(_LINK) < len(links):
         others = [number for number, link in enumerate(links) if link.via is not _LINK]
         numbers = sorted({*numbers, *others})
@@ -67,10 +68,10 @@ def _unsure(
     return runs + runs_of([links[number] for number in numbers])
 
 
-def _unheard_of(turn: Turn, ident: bytes, keys: bytes) -> Sequence[int]:
-    """The places of those that are not known for certain, or that this host was not heard to link."""
+def _unheard_of(turn: Turn, ident: bytes, keys: bytes, parent: bytes | None) -> Sequence[int]:
+    """The places of those that are not known for certain, or that the host of `parent` was not heard to link."""
     numbers = turn.book.certain.lacks(keys, ident)
     if not numbers:
         return numbers
-    has_heard, linker = turn.book.recent.has_heard, ident[:2]
+    has_heard, linker = turn.book.recent.has_heard, parent[:2] if parent else b""
     return [number for number in numbers if not has_heard(keys[_KEY * number : _KEY * number + _KEY], linker)]

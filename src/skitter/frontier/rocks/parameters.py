@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 
 from skitter.frontier.rocks import verdicts
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.kinds import subject_key
 from skitter.frontier.rocks.rows import HostRow, UrlRow, decode_url
 from skitter.frontier.rocks.sights import Likeness
@@ -23,6 +22,7 @@ from skitter.frontier.rocks.subjects import (
     parameter_key,
     write,
 )
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import UrlState
 from skitter.schedule.traps import Evidence, Level, Sight, account, count_pair, is_idle
 from skitter.urls.canonical import host_id

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import HostRow, UrlRow
 from skitter.frontier.rocks.subjects import key_for
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Fetched, UrlState, Via
 from skitter.schedule.priority import SEED_PRIORITY
 

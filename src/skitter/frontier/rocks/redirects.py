@@ -6,8 +6,8 @@ forwards by where each was sent. Never fetches and never writes.
 
 from __future__ import annotations
 
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import UrlRow
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Discovered, UrlState, Via
 from skitter.urls.canonical import normalise
 

@@ -3,10 +3,10 @@ looked at again."""
 
 from __future__ import annotations
 
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.health import forgive
 from skitter.frontier.rocks.holding import count_no_more
 from skitter.frontier.rocks.rows import ABANDON, REJUDGE, HostRow, UrlRow, micros
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import FailureKind, Host, UrlKey, UrlState
 from skitter.urls.canonical import host_id, host_of, target_of
 

@@ -6,11 +6,12 @@ concerned. RFC 9309 where it says something. Never fetches, and never lets a pag
 
 from __future__ import annotations
 
-from skitter.frontier.rocks.book import Turn, mark_of_robots
+from skitter.frontier.rocks.book import mark_of_robots
 from skitter.frontier.rocks.health import Health, asked_wait, forgive
 from skitter.frontier.rocks.holding import hold
 from skitter.frontier.rocks.ledger import enter_in_ledger
 from skitter.frontier.rocks.rows import REJUDGE, Errand, HostRow, decode_errand, encode
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Failed, FailureKind, Host, NotModified, Outcome, Redirected, RobotsRead
 from skitter.settings import Settings
 

@@ -18,7 +18,6 @@ from skitter.frontier.rocks import growth
 from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.aliases import name_canonical
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.health import Health, asked_wait
 from skitter.frontier.rocks.holding import hold
 from skitter.frontier.rocks.ledger import enter_in_ledger, is_unchanged, place_of
@@ -28,6 +27,7 @@ from skitter.frontier.rocks.redirects import REDIRECTS_TO, leads_to, why_endless
 from skitter.frontier.rocks.robots_answers import RobotsAnswers
 from skitter.frontier.rocks.rows import Gap, HostRow, UrlRow, encode, lane_of, micros
 from skitter.frontier.rocks.traps import Traps
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import (
     Bundle,
     Discovered,

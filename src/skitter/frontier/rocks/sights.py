@@ -11,9 +11,9 @@ import re
 import zlib
 from typing import NamedTuple
 
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import HostRow, UrlRow, decode_copy
 from skitter.frontier.rocks.subjects import key_for
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Fetched
 from skitter.schedule.near import distance
 from skitter.schedule.traps import KIN, Evidence, Sight, has_mark

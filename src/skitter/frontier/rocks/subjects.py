@@ -15,9 +15,10 @@ from hashlib import blake2b
 
 import msgspec
 
-from skitter.frontier.rocks.book import Book, Turn
+from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.kinds import subject_key
 from skitter.frontier.rocks.rows import encode
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import UrlKey
 from skitter.schedule.traps import Evidence, Level, TrapKind
 

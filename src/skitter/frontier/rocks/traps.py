@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from skitter.frontier.rocks import parameters, verdicts
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.growth import section_key
 from skitter.frontier.rocks.kinds import Kin, kin_of, kin_of_known, subject_key
 from skitter.frontier.rocks.probe import ask_for_probe, learn_probe
@@ -25,6 +24,7 @@ from skitter.frontier.rocks.subjects import (
     unseen_key,
     write,
 )
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Fetched, Via
 from skitter.schedule.budgets import allowance, is_spent
 from skitter.schedule.traps import (

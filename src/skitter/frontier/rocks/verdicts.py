@@ -7,7 +7,6 @@ bounded steps. Never forgets a URL.
 
 from __future__ import annotations
 
-from skitter.frontier.rocks.book import Turn
 from skitter.frontier.rocks.rows import UrlRow
 from skitter.frontier.rocks.subjects import (
     RELEASE,
@@ -18,6 +17,7 @@ from skitter.frontier.rocks.subjects import (
     write,
     write_trap,
 )
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Host, Refusal, UrlKey, UrlState
 from skitter.schedule.traps import Evidence, Level, TrapKind
 from skitter.urls.canonical import host_of

@@ -34,6 +34,7 @@ from skitter.frontier.rocks.rows import (
 )
 from skitter.frontier.rocks.subjects import RELEASE
 from skitter.frontier.rocks.trap_views import trap_words
+from skitter.frontier.rocks.turn import Turn
 from skitter.model import Discovered, Host, Refusal, UrlState, Via
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.settings import Settings
@@ -228,7 +229,7 @@ class Views:
 
     def _explain_unknown(self, asked: str, url: str) -> Explanation:
         found = Discovered(url=url, key=self._book.keys.key_of(url), host=host_of(url), depth=1, via=Via.LINK)
-        refused = self._admission.judge(self._book.turn(0.0), found)
+        refused = self._admission.judge(Turn.begin(self._book, 0.0), found)
         verdict = f"it would be refused ({refused[0]}): {refused[1]}" if refused else "it would be admitted"
         return Explanation(
             asked=asked,
