@@ -30,7 +30,7 @@ CLOCKS = 0.01
 # together: 0.4 s was seen at full speed, 1.1 s on a machine that was busy with other things as well.
 UNSETTLED = 3.0
 # A place is held until its page is read, and what was read waits for the next commit: 128 pages of a busy crawl,
-# so that 384 were outstanding; 407 were lost just after a pause, when all places are read at once and taken anew.
+# so that 384 were outstanding; 499 were lost just after a pause, when all places are read at once and taken anew.
 PLACES = 256
 MOST_LOST = 2 * PLACES
 
