@@ -29,8 +29,10 @@ CLOCKS = 0.01
 # An answered request is settled with the next pulse (0.05 s), and a pulse waits for all answers that arrived
 # together: 0.4 s was seen at full speed, 1.1 s on a machine that was busy with other things as well.
 UNSETTLED = 3.0
-# In flight at most, by default, and as many again that were answered before the last commit.
-MOST_LOST = 2 * 256
+# A place is held until its page is read, and what was read waits for the next commit: 128 pages of a busy crawl,
+# so that 384 were outstanding; 407 were lost just after a pause, when all places are read at once and taken anew.
+PLACES = 256
+MOST_LOST = 2 * PLACES
 
 
 class Cause(StrEnum):
@@ -47,6 +49,8 @@ class Death(NamedTuple):
 
     at: float
     cause: Cause = Cause.KILL
+    event: float = 0.0
+    """Something that may have happened at one of several moments has them all; what it cost is counted once."""
 
 
 class Toll(msgspec.Struct):
@@ -59,13 +63,26 @@ class Toll(msgspec.Struct):
     """Seconds between each of those answers and the death."""
 
 
+class Loss(msgspec.Struct):
+    """What one kill, one torn log or one full disk has cost."""
+
+    at: float
+    cause: Cause
+    in_flight: int = 0
+    unsettled: int = 0
+    oldest: float = 0.0
+
+    @property
+    def all(self) -> int:
+        return self.in_flight + self.unsettled
+
+
 class Account(msgspec.Struct, kw_only=True):
     requests: int
     settled: int
     archived: int
     tolls: dict[Cause, Toll] = msgspec.field(default_factory=lambda: {cause: Toll() for cause in Cause})
-    most_lost: int = 0
-    """In one death."""
+    losses: list[Loss] = msgspec.field(default_factory=list)
     faults: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
     @property
@@ -80,6 +97,10 @@ class Account(msgspec.Struct, kw_only=True):
     def oldest_lost(self) -> float:
         """Seconds between an answer and the death that lost it, at most."""
         return max((age for toll in self.tolls.values() for age in toll.ages), default=0.0)
+
+    @property
+    def most_lost(self) -> int:
+        return max((loss.all for loss in self.losses), default=0)
 
     @property
     def lost(self) -> int:
@@ -238,7 +259,7 @@ def _explain_lost(
     pauses: Sequence[Span],
     starved: Spans,
 ) -> None:
-    per_death = Counter[Death]()
+    losses: dict[tuple[Cause, float], Loss] = {}
     moments = sorted(deaths)
     for row in lost:
         death = _death_of(row, moments)
@@ -247,15 +268,21 @@ def _explain_lost(
             times = f"{row.start:.3f} to {row.end}, status {row.status}"
             result.blame("repeated without a kill", [f"{_url(row)} {times}"])
             continue
-        per_death[death] += 1
+        event = death.event or death.at
+        loss = losses.setdefault((death.cause, event), Loss(event, death.cause))
         toll = result.tolls[death.cause]
         if row.end is None or row.aborted or row.end > death.at:
             toll.in_flight += 1
+            loss.in_flight += 1
         else:
             toll.unsettled += 1
             toll.ages.append(waited)
-    result.most_lost = max(per_death.values(), default=0)
-    result.blame("too much lost in one kill", (str(n) for n in per_death.values() if n > MOST_LOST))
+            loss.unsettled += 1
+            loss.oldest = max(loss.oldest, waited)
+    result.losses = sorted(losses.values(), key=lambda loss: loss.at)
+    too_many = (loss for loss in result.losses if loss.all > MOST_LOST)
+    lines = (f"{loss.all} at {loss.at:.3f}, not {MOST_LOST} at most: {loss.cause}" for loss in too_many)
+    result.blame("too much lost at once", lines)
 
 
 def _death_of(row: Request, deaths: Sequence[Death]) -> Death | None:

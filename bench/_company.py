@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bench._crawls import child_environment, start
-from bench._jumps import Run, shifted
+from bench._jumps import Run, Wall
 from bench._torment import Torments
 
 
@@ -38,6 +38,7 @@ class Process:
         self._command = command
         self._output = output
         self._child: subprocess.Popen[bytes] | None = None
+        self._wall = Wall()
         self.offset = 0.0
         self.began = 0.0
         self.stopped_at = 0.0
@@ -45,7 +46,8 @@ class Process:
 
     def start(self, offset: float) -> None:
         self.offset, self.began, self.wakes_at = offset, time.time(), None
-        self._child = start(self._command, self._output, {**self._environ, **shifted(offset)})
+        self._wall.set(offset)
+        self._child = start(self._command, self._output, {**self._environ, **self._wall.environ})
 
     @property
     def code(self) -> int | None:

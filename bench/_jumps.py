@@ -1,14 +1,21 @@
-"""A system clock that jumps between two runs of a crawl, and how its ledger is read nevertheless.
+"""A system clock that is set while a crawl runs and between two runs, and how its ledger is read nevertheless.
 
-libfaketime gives each run a wall clock of its own; the monotonic clock is left alone, as it is when an operator
+`_wall.c` gives each process a wall clock of its own; every other clock is left alone, as it is when an operator
 sets the time. The web's log and the times of the runs are by the real clock: they are the truth.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,42 +23,49 @@ from bench._account import CLOCKS
 from bench._records import Fetch
 from skitter.testing.request_log import Request
 
-_LIBRARIES = (
-    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib/faketime/libfaketimeMT.so.1",
-)
+_SOURCE = Path(__file__).with_name("_wall.c")
 
 
 class Run(NamedTuple):
-    """One process of the crawl: how far its clock was off, and when it really began and ended."""
+    """One process of the crawl: how far its clock was off, and when it really began and ended. A clock that was
+    set meanwhile makes one more of it: a crawl that pauses looks at the clock anew."""
 
     offset: float
     began: float
     ended: float
 
 
-def library() -> str | None:
-    return next((path for path in _LIBRARIES if Path(path).is_file()), None)
+@cache
+def library() -> Path | None:
+    """Built when it is first asked for; None where there is no compiler."""
+    folder = tempfile.mkdtemp(prefix="skitter-wall-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    built = Path(folder) / "wall.so"
+    command = ["cc", "-std=gnu11", "-O2", "-shared", "-fPIC", "-o", str(built), str(_SOURCE), "-ldl"]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        return None
+    return built
 
 
-def shifted(offset: float) -> dict[str, str]:
-    """The environment of a process whose clock is off by so many seconds."""
-    found = library()
-    if not offset or found is None:
-        return {}
-    return {
-        "LD_PRELOAD": found,
-        "FAKETIME": f"{offset:+.3f}",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "NO_FAKE_STAT": "1",
-    }
+class Wall:
+    """The wall clock of a process and its children: the seconds it is off lie in a file that they all map."""
 
+    def __init__(self) -> None:
+        self.offset = 0.0
+        self._file = tempfile.NamedTemporaryFile(prefix="skitter-wall-")  # noqa: SIM115
+        self.set(0.0)
 
-def sweep(pid: int) -> None:
-    """What libfaketime leaves of a process that was killed: the next one with that number could not start."""
-    for name in (f"faketime_shm_{pid}", f"sem.faketime_sem_{pid}"):
-        (Path("/dev/shm") / name).unlink(missing_ok=True)
+    def set(self, offset: float) -> None:
+        self.offset = offset
+        os.pwrite(self._file.fileno(), struct.pack("=q", round(offset * 1e9)), 0)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """Empty where no clock can be set."""
+        built = library()
+        return {"LD_PRELOAD": str(built), "WALL_SHIFT": self._file.name} if built else {}
 
 
 def by_real_time(fetches: Sequence[Fetch], requests: Sequence[Request], runs: Sequence[Run]) -> list[Fetch]:

@@ -22,7 +22,7 @@ import msgspec
 from bench._account import CLOCKS, Cause, Death
 from bench._crawls import LogSize, start
 from bench._damage import LogGrowth, SmallDisk, dirty_archive, dirty_store, tear_store
-from bench._jumps import Run, library, shifted, sweep
+from bench._jumps import Run, Wall, library
 from bench._report import progress
 from bench._starved import Hunger, Span
 
@@ -37,6 +37,7 @@ AHEAD = 60.0
 PAUSE = (1.1, 1.6)
 SPARE = 300_000
 FULL_AT_LAST = 30.0
+PAUSED, GOING_ON = b"paused: ", b"room again: going on"
 KILLED_WHILE_PAUSED = 0.5
 GIVE_UP = 3600.0
 
@@ -47,6 +48,7 @@ class Act(StrEnum):
     DRAIN_KILL = "kill while draining"
     PAUSE = "pause past the lease"
     FULL = "disk full"
+    LEAP = "clock set while it runs"
 
 
 class Damage(StrEnum):
@@ -77,10 +79,10 @@ class Torments(msgspec.Struct, kw_only=True):
     seconds: float = 0.0
 
 
-def planned(choose: random.Random, *, kills: int, pauses: int, fills: int) -> list[Due]:
+def planned(choose: random.Random, *, kills: int, pauses: int, fills: int, leaps: int = 0) -> list[Due]:
     kinds = [Act.KILL, Act.EARLY_KILL, Act.KILL, Act.DRAIN_KILL]
     acts = [kinds[number % len(kinds)] for number in range(kills)]
-    acts += [Act.PAUSE] * pauses + [Act.FULL] * fills
+    acts += [Act.PAUSE] * pauses + [Act.FULL] * fills + [Act.LEAP] * leaps
     choose.shuffle(acts)
     shares = sorted(choose.uniform(0, LAST_ACT) for _ in acts)
     return [Due(share, act) for share, act in zip(shares, acts, strict=True)]
@@ -110,12 +112,12 @@ class Torment:
         self._choose = choose
         self._lease = lease
         self._disk = disk
-        self._jumps = jumps
+        self._jumps = jumps if library() else 0.0
         self._kind_of_damage = damage
         self._growth = LogGrowth(folder / "frontier")
         self._hunger = Hunger()
         self._child: subprocess.Popen[bytes] | None = None
-        self._offset = 0.0
+        self._wall = Wall()
         self._done = Torments()
         self._words = ""
         self._next_words = 0.0
@@ -130,8 +132,8 @@ class Torment:
             if idle == 3:  # nothing is left to crawl
                 break
         self._words = "left to finish"
-        self._offset = max(run.offset for run in self._done.runs) + AHEAD if self._done.runs else 0.0
         self._end_kindly()
+        self._go_ahead()
         self._start(jump=False)
         self._done.code = self._await(lambda: False) or 0
         self._note_end()
@@ -152,6 +154,8 @@ class Torment:
                 self._pause()
             case Act.FULL:
                 self._fill()
+            case Act.LEAP:
+                self._leap()
             case Act.DRAIN_KILL:
                 self._interrupt()
                 self._kill(due.act)
@@ -173,7 +177,6 @@ class Torment:
         self._hunger.look(child.pid)
         child.kill()
         child.wait()
-        sweep(child.pid)
         self._count(act)
         self._note_end(death=True)
         if damage:
@@ -200,41 +203,56 @@ class Torment:
         if self._disk is None:
             return
         self._count(Act.FULL)
+        gone_on = self._notes(GOING_ON)
         try:
-            for spare in (self._choose.randint(0, SPARE), 0):
-                if self._child is None:
-                    self._start(jump=False)
-                paused = self._pauses()
-                self._disk.fill(spare)
-                full_at = time.time()
-                if not self._has_paused(paused):
-                    break
-                self._note_pause(full_at)
-                if self._choose.random() > KILLED_WHILE_PAUSED:
-                    break
-                self._kill(Act.KILL, damage=False)  # there is no room for it
+            waits = self._take_room(self._disk)
         finally:
             self._disk.free()
+        if waits:
+            # While it still looks for room, it would not notice that there is none again.
+            self._await(lambda: self._notes(GOING_ON) > gone_on)
+
+    def _take_room(self, disk: SmallDisk) -> bool:
+        """True when it is left waiting for room."""
+        for spare in (self._choose.randint(0, SPARE), 0):
+            if self._child is None:
+                self._start(jump=False)
+            paused = self._notes(PAUSED)
+            disk.fill(spare)
+            full_at = time.time()
+            if not self._has_paused(paused):
+                return False
+            self._note_pause(full_at)
+            if self._choose.random() > KILLED_WHILE_PAUSED:
+                return True
+            self._kill(Act.KILL, damage=False)  # there is no room for it
+        return False
+
+    def _leap(self) -> None:
+        """A crawl that runs is not to notice; one that pauses for a full disk looks at the clock anew."""
+        self._set_clock()
+        self._clocks.append((self._wall.offset, time.time()))
+        self._count(Act.LEAP)
 
     def _has_paused(self, before: int) -> bool:
         deadline = time.monotonic() + FULL_AT_LAST
-        code = self._await(lambda: self._pauses() > before or time.monotonic() > deadline)
+        code = self._await(lambda: self._notes(PAUSED) > before or time.monotonic() > deadline)
         if code is not None:
             self._done.faults.append(f"exit code {code} on a full disk")
             self._note_end(death=True)
-        elif self._pauses() == before:
+        elif self._notes(PAUSED) == before:
             self._done.faults.append("a full disk was not noticed")
-        return code is None and self._pauses() > before
+        return code is None and self._notes(PAUSED) > before
 
     def _note_pause(self, full_at: float) -> None:
         """What was not committed was dropped at some moment since; closing everything takes seconds on a loaded
         machine."""
         now = time.time()
         moments = [full_at + second for second in range(1, int(now - full_at) + 1)]
-        self._done.others.extend(Death(at, Cause.FULL) for at in (*moments, now))
+        self._done.others.extend(Death(at, Cause.FULL, full_at) for at in (*moments, now))
 
-    def _pauses(self) -> int:
-        return Path(self._output.name).read_bytes().count(b"paused: ")
+    def _notes(self, words: bytes) -> int:
+        return Path(self._output.name).read_bytes().count(words)
 
     def _damage(self) -> None:
         """Three times in five; a torn log takes its last commits with it, as a power loss would."""
@@ -244,7 +262,8 @@ class Torment:
             case 0:
                 if written := tear_store(frontier, self._growth, self._choose):
                     self._count("logs torn")
-                    self._done.others.extend(Death(at + CLOCKS, Cause.TEAR) for at in written)
+                    event = self._done.deaths[-1]
+                    self._done.others.extend(Death(at + CLOCKS, Cause.TEAR, event) for at in written)
             case 1:
                 if dirty_store(frontier, self._choose):
                     self._count("logs dirtied")
@@ -259,19 +278,26 @@ class Torment:
     # -- runs
 
     def _start(self, *, jump: bool) -> None:
-        if jump and library():
-            self._offset = round(self._choose.uniform(-FARTHEST, FARTHEST), 3)
+        if jump:
+            self._set_clock()
             self._count("clock jumps")
         self._silent = self._said()
-        self._run_began = time.time()
-        self._child = start(self._command, self._output, shifted(self._offset))
+        self._clocks = [(self._wall.offset, time.time())]
+        self._child = start(self._command, self._output, self._wall.environ if self._jumps else {})
+
+    def _set_clock(self) -> None:
+        self._wall.set(round(self._choose.uniform(-FARTHEST, FARTHEST), 3))
+
+    def _go_ahead(self) -> None:
+        if self._jumps:
+            self._wall.set(max((run.offset for run in self._done.runs), default=-AHEAD) + AHEAD)
 
     def _note_end(self, *, death: bool = False) -> None:
         """After the process is gone: a request that the web had not read yet is stamped with the closing of its
         connection, which the kernel does while the process dies."""
         now = time.time()
         if self._child is not None:
-            self._done.runs.append(Run(self._offset, self._run_began, now))
+            self._done.runs.extend(Run(offset, since, now) for offset, since in self._clocks)
         if death:
             self._done.deaths.append(now)
         self._child = None
@@ -284,7 +310,7 @@ class Torment:
         self._count("ended before its time")
         if code not in (0, 3):
             self._done.faults.append(f"exit code {code} without cause")
-        self._offset = max(run.offset for run in self._done.runs) + AHEAD
+        self._go_ahead()
         return False
 
     def _end_kindly(self) -> None:
@@ -334,4 +360,4 @@ class Torment:
         if now > self._next_words:
             self._next_words = now + 1
             seen = f"{now - self._began:5.0f} s  {self._size.look():,} of {self._expected:,} requests"
-            progress(f"{seen}; {self._words}; clock {self._offset:+.0f} s")
+            progress(f"{seen}; {self._words}; clock {self._wall.offset:+.0f} s")

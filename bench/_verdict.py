@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
-from bench._account import Account, Cause, Death, Toll, account, due_of, named
+from bench._account import MOST_LOST, Account, Cause, Death, Toll, account, due_of, named
 from bench._crawls import ROBOTS_ATTEMPTS
 from bench._jumps import Run, by_real_time
 from bench._records import archive_faults, known, records
@@ -62,8 +62,18 @@ def toll(result: Account) -> dict[str, int | float]:
         "requests repeated, in flight at a death": result.lost_in_flight,
         "requests repeated, answered and not settled": result.lost_unsettled,
         **{name: figure for cause, toll in result.tolls.items() for name, figure in _split(cause, toll)},
+        "deaths that cost a request": len(result.losses),
         "most lost in one death": result.most_lost,
     }
+
+
+def dearest(result: Account, began: float, shown: int) -> list[tuple[str, int, int, int, float]]:
+    """The deaths that cost most: when and what, how much of it was in flight, and all that may be."""
+    worst = sorted(result.losses, key=lambda loss: -loss.all)[:shown]
+    return [
+        (f"{loss.cause}, {loss.at - began:.1f} s", loss.in_flight, loss.unsettled, MOST_LOST, loss.oldest)
+        for loss in worst
+    ]
 
 
 def _split(cause: Cause, toll: Toll) -> Iterator[tuple[str, int | float]]:

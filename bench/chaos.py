@@ -26,7 +26,7 @@ from bench._damage import SmallDisk
 from bench._jumps import library
 from bench._report import last_line, progress, table
 from bench._torment import JUMPS, Damage, Torment, Torments, planned
-from bench._verdict import ATTEMPTS, toll, verdict
+from bench._verdict import ATTEMPTS, dearest, toll, verdict
 from skitter.testing.features import RobotsKind
 from skitter.testing.plan import WebPlan
 from skitter.testing.web import SyntheticWeb
@@ -42,9 +42,15 @@ def run(options: argparse.Namespace, folder: Path) -> int:
     expected = sum(row.requests(ATTEMPTS) for row in plan.expected().values()) + plan.hosts
     choose = random.Random(options.seed)
     if library() is None:
-        progress("clocks do not jump: libfaketime is not installed (Debian's package faketime)")
+        progress("clocks do not jump: there is no C compiler to build one that can be set")
     with small_disk(folder / "disk") as (place, disk):
-        acts = planned(choose, kills=options.kills, pauses=options.pauses, fills=options.fills if disk else 0)
+        acts = planned(
+            choose,
+            kills=options.kills,
+            pauses=options.pauses,
+            fills=options.fills if disk else 0,
+            leaps=options.leaps if options.jumps and library() else 0,
+        )
         latency = (0.0, options.latency)
         with SyntheticWeb(plan, log=log, latency=latency) as web, (folder / "output").open("ab") as output:
             command = web_crawl(web, place / "crawl", config, "--workers", str(options.workers))
@@ -112,13 +118,15 @@ def show(options: argparse.Namespace, plan: WebPlan, done: Torments, result: Acc
     faults = {kind: len(lines) for kind, lines in result.faults.items()}
     figures: dict[str, int | float] = {
         "hosts": plan.hosts,
-        "runs": len(done.runs),
+        "runs": len({run.ended for run in done.runs}),
         **dict(sorted(done.counts.items())),
         "seconds": round(done.seconds, 1),
         "of these without a core": round(sum(end - begin for begin, end in done.starved), 1),
         **toll(result),
     }
     print(table([("", "count"), *figures.items(), *((f"FAULT {kind}", n) for kind, n in faults.items())]))
+    heading = ("the dearest deaths", "in flight", "answered", "at most", "oldest, s")
+    print("", table([heading, *dearest(result, done.runs[0].began, SHOWN)]), sep="\n")
     for kind, lines in result.faults.items():
         print(f"\n{kind}:", *lines[:SHOWN], sep="\n    ")
     named = {name.replace(",", "").replace(" ", "_"): value for name, value in figures.items()}
@@ -134,6 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--workers", type=int, default=0, help="processes; 0: one, and more when that is busy"
     )
     parser.add_argument("--jumps", type=float, default=JUMPS, help="share of the runs with another clock")
+    parser.add_argument("--leaps", type=int, default=20, help="how often the clock is set while it runs")
     damages = tuple(Damage)
     parser.add_argument("--damage", type=Damage, choices=damages, default=Damage.ALL, help="after a kill")
     parser.add_argument("--pages", type=int, default=50_000, help="of the whole web, about")

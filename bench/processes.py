@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, folder: Path) -> int:
     expected = sum(row.requests(ATTEMPTS) for row in plan.expected().values()) + plan.hosts
     choose = random.Random(options.seed)
     if library() is None:
-        progress("clocks agree: libfaketime is not installed (Debian's package faketime)")
+        progress("clocks agree: there is no C compiler to build one that can be set")
     acts = strikes(choose, kills=options.kills, pauses=options.pauses, workers=options.workers)
     with ExitStack() as stack:
         web = stack.enter_context(SyntheticWeb(plan, log=log, latency=(0.0, options.latency)))

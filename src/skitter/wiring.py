@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 
 import msgspec
 
@@ -20,6 +21,8 @@ from skitter.archive.store import Archive
 from skitter.clock import Clock, SystemClock
 from skitter.desk.crew import Crew
 from skitter.desk.desk import Desk
+from skitter.desk.frames import listening
+from skitter.desk.reception import Reception
 from skitter.desk.report import Report
 from skitter.desk.upload import Uploader, give_back_lost
 from skitter.fetch.curl import Fetcher, user_agent
@@ -143,15 +146,12 @@ async def serving_office(
     settings: Settings,
     listen: str,
     tokens: Access,
-    *,
-    leashed: bool = False,
 ) -> AsyncIterator[tuple[str, Crew]]:
-    """The office behind HTTP, for workers in other processes and for operators; yields where, and who works.
-    Leashed workers end when this process does."""
+    """The office behind HTTP, for workers in other processes and for operators; yields where, and who works."""
     # here: it brings the web's frameworks along, 0.2 s, and a crawl in one process serves nobody
     from skitter.service.serve import serving
 
-    crew = Crew(office.desk, office.clock, leashed=leashed)
+    crew = Crew(office.desk, office.clock)
     brain = Brain(
         frontier=office.frontier,
         settings=settings,
@@ -165,6 +165,14 @@ async def serving_office(
     )
     async with serving(brain, listen, tokens) as where:
         yield where, crew
+
+
+@asynccontextmanager
+async def leading_office(office: Office, settings: Settings, place: Path) -> AsyncIterator[Crew]:
+    """The office behind a unix socket, for workers that this process starts, and that end when it does."""
+    crew = Crew(office.desk, office.clock, leashed=True)
+    async with listening(Reception(crew, settings, office.clock), place):
+        yield crew
 
 
 async def probe_objects(settings: Settings) -> None:

@@ -56,6 +56,20 @@ def test_whatever_the_url_the_recorded_request_is_what_was_sent(echo: RawServer,
     assert found.request.startswith(f"GET {url[len(echo.url) :]} HTTP/1.1\r\n".encode())
 
 
+def test_escapes_are_sent_as_the_url_has_them_and_the_next_request_is_not_confused() -> None:
+    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+        paths = ("/%0a?%c3%9c", "/plain", "/%0A")
+        return [await fetcher.fetch(server.url + path) for path in paths]
+
+    with serving(sends(page(b"x"))) as server:
+        found = run(use)
+        targets = [request.raw.split(b" ")[1] for request in server.requests]
+        assert targets == [b"/%0a?%c3%9c", b"/plain", b"/%0A"]
+        assert [request.raw for request in server.requests] == [
+            each.request for each in found if isinstance(each, Exchange)
+        ]
+
+
 @pytest.fixture(scope="module")
 def echo() -> Iterator[RawServer]:
     with serving(sends(page(b"x"))) as server:

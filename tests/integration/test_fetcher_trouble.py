@@ -168,6 +168,20 @@ def test_a_handshake_that_is_never_answered_times_out_as_a_connection() -> None:
     assert 0.9 < seconds < 4
 
 
+def test_each_request_has_limits_of_its_own_whoever_began_before_it() -> None:
+    limits = FetchSettings(first_byte_timeout=0.3, stall_timeout=0.3, total_timeout=3)
+
+    async def use(fetcher: Fetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
+        first = asyncio.ensure_future(fetcher.fetch(server.url + "/"))
+        await asyncio.sleep(0.2)
+        return await asyncio.gather(first, fetcher.fetch(server.url + "/"))
+
+    with serving(silent()) as server:
+        found = run(use, limits)
+    kinds = [each.kind for each in found if isinstance(each, Failed)]
+    assert kinds == [FailureKind.FIRST_BYTE_TIMEOUT] * 2
+
+
 @pytest.mark.parametrize("stall", [0.3, 1.0, 5.0])
 def test_no_answer_is_a_first_byte_time_out_whatever_the_stall_limit(stall: float) -> None:
     limits = FetchSettings(connect_timeout=5.0, first_byte_timeout=1.0, stall_timeout=stall, total_timeout=20)

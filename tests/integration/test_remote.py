@@ -20,7 +20,7 @@ from skitter.folder import CrawlFolder
 from skitter.frontier.base import Settled, Settlement
 from skitter.frontier.bundles import links_of
 from skitter.log import Log
-from skitter.model import Bundle, Fetched, Host, HostLease, Outcome
+from skitter.model import Bundle, Discovered, Fetched, Host, HostLease, Outcome
 from skitter.service.access import Access, Role
 from skitter.settings import FrontierSettings
 from skitter.wiring import Office, open_office, serving_office
@@ -94,8 +94,8 @@ def run(folder: Path, use: Callable[[str, Office], Awaitable[None]], listen: str
     run_to_its_end(main())
 
 
-async def joined(where: str, clock: Clock | None = None) -> RemoteBrain:
-    brain = RemoteBrain(linked(where), clock or SystemClock(), "worker-1")
+async def joined(where: str, clock: Clock | None = None, name: str = "worker-1") -> RemoteBrain:
+    brain = RemoteBrain(linked(where), clock or SystemClock(), name)
     assert await brain.join() == LEASED
     return brain
 
@@ -159,6 +159,20 @@ def test_a_batch_that_is_sent_again_is_answered_as_the_first_time(tmp_path: Path
         assert answer.settled == [Settled.STALE]
         stats = await office.frontier.stats()
         assert (stats.fetches, stats.stale_outcomes) == (1, 1)
+
+    run(tmp_path, use)
+
+
+def test_hosts_that_came_with_an_answer_come_with_it_again(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        brain, link = await joined(where), linked(where)
+        (lease,) = await brain.lease("", 10, 30.0)
+        made = dated(lease, office.clock.now() - 1.0)
+        ask = SettleAsk(worker="w", incarnation="1", sequence=7, deliveries=[made], capacity=9)
+        asks = [ask, msgspec.structs.replace(ask, capacity=0), ask]
+        answers = [await link.post(SETTLE, msgspec.msgpack.encode(one)) for one in asks]
+        tokens = [msgspec.msgpack.decode(answer, type=Taken).leases[0].token for answer in answers]
+        assert len(set(tokens)) == len(await office.frontier.leases(limit=10)) == 1
 
     run(tmp_path, use)
 
@@ -255,8 +269,8 @@ def test_what_waits_to_be_delivered_keeps_its_lease_and_no_more_is_leased(tmp_pa
         clock = Hasty(office.clock)
         brain = await joined(where, clock)
         (robots,) = await brain.lease("", 10, 30.0)
-        await brain.settle([dated(robots, clock.now())])
         await office.frontier.admit([seed(f"{URL}{number}") for number in range(3)])
+        await brain.settle([dated(robots, clock.now())])
         lease = await next_lease(brain)
         assert len(lease.tasks) > 2
         # More than one batch, and no time for a second one.
@@ -378,6 +392,7 @@ def test_a_link_that_another_worker_told_is_known_and_counted_as_such(tmp_path: 
         await first.settle([dated(await next_lease(first), office.clock.now())])  # robots.txt
         watch = Watching(office)
         await first.settle([dated(await next_lease(first), office.clock.now(), "http://a.test/new")])
+        await first.leave()
         told = ("http://a.test/new", "http://a.test/newer")
         await second.settle([dated(await next_lease(second), office.clock.now(), *told)])
         assert watch.links == [("http://a.test/new",), told]
@@ -417,19 +432,115 @@ def test_a_fingerprint_that_is_none_is_refused_and_the_desk_goes_on(tmp_path: Pa
     run(tmp_path, use)
 
 
+def test_hosts_that_a_settle_frees_come_with_its_answer(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        brain, leases = await joined(where), Watching(office).leases
+        (robots,) = await brain.lease("", 10, 30.0)
+        await brain.settle([dated(robots, office.clock.now() - 1.0)])
+        assert leases == [1, 1]
+        await brain.beat()
+        (lease,) = await brain.lease("", 10, 30.0)
+        assert (lease.host, leases) == (robots.host, [1, 1])
+        assert lease.deadline > robots.deadline
+        await brain.settle([dated(lease, office.clock.now() - 1.0)])
+        assert await brain.lease("", 10, 30.0) == []
+
+    run(tmp_path, use)
+
+
+def test_hosts_that_came_with_an_answer_and_are_not_wanted_are_given_back(tmp_path: Path) -> None:
+    """By the second pulse, or when the loop has ended: it drained meanwhile, or was told to wait."""
+
+    async def use(where: str, office: Office) -> None:
+        brain = await joined(where)
+        (robots,) = await brain.lease("", 10, 30.0)
+        await brain.settle([dated(robots, office.clock.now() - 1.0)])
+        await brain.beat()
+        held = [len(await office.frontier.leases(limit=10))]
+        await brain.beat()
+        held.append(len(await office.frontier.leases(limit=10)))
+        (lease,) = await brain.lease("", 10, 30.0)
+        await brain.settle([dated(lease, office.clock.now() - 1.0, f"{URL}1")])
+        held.append(len(await office.frontier.leases(limit=10)))
+        await brain.leave()
+        held.append(len(await office.frontier.leases(limit=10)))
+        assert held == [1, 0, 1, 0]
+
+    run(tmp_path, use)
+
+
+def test_pages_with_thousands_of_links_are_committed_one_by_one(tmp_path: Path) -> None:
+    """So that who asks for hosts does not wait for all of them."""
+
+    async def use(where: str, office: Office) -> None:
+        brain, watch = await joined(where), Watching(office)
+        (robots,) = await brain.lease("", 10, 30.0)
+        await office.frontier.admit([seed(f"{URL}{number}") for number in range(3)])
+        await brain.settle([dated(robots, office.clock.now() - 1.0)])
+        (lease,) = await brain.lease("", 10, 30.0)
+        plain, *long = (
+            dated(msgspec.structs.replace(lease, tasks=(task,)), office.clock.now()) for task in lease.tasks
+        )
+        links = tuple(discovered(f"{URL}a/{number}") for number in range(2_000))
+        assert len(long) > 1
+        filled = [with_links(made, links) for made in long]
+        await brain.settle([plain, *filled])
+        assert watch.commits == [1, 2, *([1] * (len(long) - 1))]
+
+    run(tmp_path, use)
+
+
+def with_links(made: Delivery, links: tuple[Discovered, ...]) -> Delivery:
+    result = msgspec.structs.replace(made.outcome.result, links=links)
+    return msgspec.structs.replace(made, outcome=msgspec.structs.replace(made.outcome, result=result))
+
+
+def test_who_has_more_under_way_than_others_leaves_them_the_hosts_that_it_frees(tmp_path: Path) -> None:
+    """For a pulse: what nobody took by then it may have."""
+
+    async def use(where: str, office: Office) -> None:
+        rich, poor = await joined(where), await joined(where, name="worker-2")
+        rich.in_flight = lambda: 10
+        (robots,) = await rich.lease("", 10, 30.0)
+        assert await poor.lease("", 10, 30.0) == []
+        await rich.settle([dated(robots, office.clock.now() - 1.0)])
+        assert (await rich.lease("", 10, 30.0), await office.frontier.leases(limit=10)) == ([], [])
+        (lease,) = await poor.lease("", 10, 30.0)
+        await poor.release([(lease.host, lease.token)])
+        assert len(await rich.lease("", 10, 30.0)) == 1
+
+    run(tmp_path, use)
+
+
+def test_who_did_not_ask_lately_is_given_no_hosts_with_an_answer(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        brain = await joined(where)
+        (robots,) = await brain.lease("", 10, 30.0)
+        await brain.beat()
+        await brain.settle([dated(robots, office.clock.now() - 1.0)])
+        assert await office.frontier.leases(limit=10) == []
+
+    run(tmp_path, use)
+
+
 class Watching:
     """A witness of what reaches the frontier, and of what it says to it."""
 
     def __init__(self, office: Office) -> None:
         self.links: list[tuple[str, ...]] = []
         self.counts: list[tuple[int, int]] = []
+        self.leases: list[int] = []
+        self.commits: list[int] = []
         office.frontier.attend(self)
 
-    def leased(self, worker: str, leases: int, now: float) -> None: ...
+    def leased(self, worker: str, leases: int, now: float) -> None:
+        self.leases.append(leases)
 
     def settled(self, outcomes: Sequence[Outcome], settlements: Sequence[Settlement], now: float) -> None:
+        self.commits.append(len(outcomes))
         for outcome, settlement in zip(outcomes, settlements, strict=True):
-            assert isinstance(outcome.result, Fetched)
+            if not isinstance(outcome.result, Fetched):
+                continue
             self.links.append(tuple(link.url for link in links_of(outcome.result)))
             self.counts.append((settlement.added, settlement.known))
 

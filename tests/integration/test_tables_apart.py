@@ -71,6 +71,14 @@ def test_a_child_writes_what_this_process_would(tmp_path: Path) -> None:
     assert tables["child"] == tables["here"] == [urls(12)] * 3
 
 
+def test_a_child_stands_back_for_those_who_wait_for_leases(tmp_path: Path) -> None:
+    archive = opened(tmp_path)
+    commit(archive, range(12))
+    child, here = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (child_of(archive), 0))
+    archive.close()
+    assert child == min(here + 10, 19)
+
+
 def test_a_killed_child_is_replaced_and_nothing_is_lost_or_told_twice(tmp_path: Path) -> None:
     archive = opened(tmp_path)
     commit(archive, range(12))

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from array import array
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skitter.archive import columns_plain, placing_plain, rowpieces_plain, texts_plain, usual_plain
+from skitter.archive import (
+    columns_plain,
+    placing_plain,
+    rowpieces_plain,
+    texts_plain,
+    usual_plain,
+    values_plain,
+)
 from skitter.archive.columns import NAMES, columns_of
 from skitter.archive.digests import digests_of, one_by_one
 from skitter.archive.rows import Said, framed_row
@@ -26,6 +34,7 @@ rowpieces = pytest.importorskip("skitter.native.rowpieces", reason=_WHY)
 shortgzip = pytest.importorskip("skitter.native.shortgzip", reason=_WHY)
 texts = pytest.importorskip("skitter.native.texts", reason=_WHY)
 usual = pytest.importorskip("skitter.native.usual", reason=_WHY)
+values = pytest.importorskip("skitter.native.values", reason=_WHY)
 
 # With lone surrogates, and lengths at which msgpack changes its mind.
 TEXT = st.text(alphabet=st.characters(), max_size=12) | st.sampled_from(
@@ -302,3 +311,62 @@ def test_digests_are_right_at_the_ends_of_blocks(head: int) -> None:
     for length in (*range(200), 4_096, 5_000):
         body = rest[:length]
         assert digests_kernel.digests(start, body) in (None, (sha256(body), sha256(start + body)))
+
+
+STRINGS = st.lists(
+    st.none() | st.sampled_from([b"", b"a", b"ab", b"a" * 9, b"b" * 17]) | st.binary(max_size=40), max_size=90
+)
+
+
+@FEW
+@given(STRINGS, st.integers(0, 100), st.integers(0, 100))
+def test_both_encode_the_strings_of_a_column_alike(
+    strings: list[bytes | None], first: int, last: int
+) -> None:
+    _, data, ends, valid = columns_plain.optional(strings)
+    assert ends is not None
+    assert values.repeated(data, ends, valid) == values_plain.repeated(data, ends, valid)
+    assert values.extremes(data, ends, valid) == values_plain.extremes(data, ends, valid)
+    last = min(last, len(strings))
+    asked = b"levels", data, ends, valid, first, last
+    assert values.plain(*asked) == values_plain.plain(*asked)
+
+
+@pytest.mark.parametrize("different", [1, 2, 3, 255, 256, 257, 5_000])
+@pytest.mark.parametrize("same", [1, 7, 8, 9, 300])
+def test_runs_and_groups_of_every_width_are_the_same_by_both(different: int, same: int) -> None:
+    _, data, ends, _ = columns_plain.strings(
+        [b"%d" % (at // same % different) for at in range(min(different * same, 5_000) + 3)]
+    )
+    assert ends is not None
+    assert values.repeated(data, ends, None) == values_plain.repeated(data, ends, None)
+
+
+@pytest.mark.parametrize("length", [values_plain.MOST_BYTES // 4 - 4, values_plain.MOST_BYTES // 4 - 3])
+def test_a_dictionary_ends_for_both_at_the_same_size(length: int) -> None:
+    _, data, ends, _ = columns_plain.strings([bytes([at]) * length for at in range(4)])
+    assert ends is not None
+    found = values.repeated(data, ends, None)
+    assert found == values_plain.repeated(data, ends, None)
+    assert (found is None) == (4 * (length + 4) > values_plain.MOST_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("data", "ends", "valid"),
+    [
+        (b"abc", [0, 4], None),
+        (b"abc", [0, 2, 1], None),
+        (b"abc", [-1, 2], None),
+        (b"abc", [], None),
+        (b"abc", [0] * 10, b"\xff"),
+    ],
+)
+def test_buffers_that_do_not_fit_together_are_refused(
+    data: bytes, ends: list[int], valid: bytes | None
+) -> None:
+    packed = array("i", ends).tobytes()
+    for ask in (values.repeated, values.extremes, lambda *buffers: values.plain(b"", *buffers, 0, 9)):
+        with pytest.raises(ValueError, match="do not fit together"):
+            ask(data, packed, valid)
+    with pytest.raises(TypeError):
+        values.repeated(data, "text", valid)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from skitter.desk.brain import Delivery
-from skitter.frontier.bundles import bundled, check, untied
+from skitter.frontier.bundles import bundled, check, links_of, untied
 from skitter.frontier.rocks import growth
 from skitter.frontier.rocks.rows import UrlRow
 from skitter.model import Bundle, Discovered, Fetched, Host, Outcome, TaskKind, Token, UrlKey, UrlState, Via
@@ -97,11 +97,32 @@ def test_a_worker_that_leaves_a_link_out_says_so() -> None:
         result=result,
     )
     offered = Offered()
-    assert offered.sifted(Delivery(outcome)).outcome == outcome
-    offered.accepted([outcome])
-    sifted = offered.sifted(Delivery(outcome)).outcome.result
+    first = offered.sifted(Delivery(outcome))
+    assert isinstance(first, Fetched)
+    assert (tuple(links_of(first)), first.told_before) == (result.links, 0)
+    offered.accepted([replace(outcome, result=first)])
+    sifted = offered.sifted(Delivery(outcome))
     assert isinstance(sifted, Fetched)
-    assert (sifted.links, sifted.told_before, offered.saved) == ((link("1", "another-"),), 1, 1)
+    assert (links_of(sifted), sifted.told_before, offered.saved) == ([link("1", "another-")], 1, 1)
+
+
+def test_a_link_between_hosts_is_a_vote_and_crosses_also_when_its_own_host_told_of_it() -> None:
+    there = Outcome(
+        host=Host("http://another-"),
+        token=Token(1),
+        kind=TaskKind.PAGE,
+        key=UrlKey(b"another-" + b"the-page"),
+        sent_at=0.0,
+        ended_at=0.0,
+        result=Fetched(status=200, links=(link("1", "another-"),)),
+    )
+    offered = Offered()
+    offered.accepted([replace(there, result=offered.sifted(Delivery(there)))])
+    here = offered.sifted(Delivery(replace(there, host=Host("http://own-host"), key=PAGE)))
+    again = offered.sifted(Delivery(there))
+    assert isinstance(here, Fetched)
+    assert isinstance(again, Fetched)
+    assert (here.told_before, again.told_before) == (0, 1)
 
 
 def test_what_is_left_out_tells_a_section_the_same_as_what_is_sent() -> None:

@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from bench._account import Cause, Death, Due, account
+from bench._account import MOST_LOST, Cause, Death, Due, account
 from bench._records import Fetch, Known, Record, ident_of
 from bench._starved import Hunger, Span, Spans
 
@@ -152,6 +152,26 @@ def test_what_a_torn_log_took_is_told_from_what_the_kill_before_it_took(crawl: C
     assert crawl.faults() == set()
     tolls = {cause: toll.unsettled for cause, toll in crawl.result.tolls.items() if toll.unsettled}
     assert tolls == {Cause.TEAR: 1, Cause.KILL: 1}
+
+
+def test_a_kill_that_took_more_than_can_have_been_in_flight_is_found(crawl: Crawl) -> None:
+    urls = [f"http://h.test/{number}" for number in range(MOST_LOST + 1)]
+    crawl.requests[:0] = [request(url, 0.5, aborted=True) for url in urls]
+    crawl.kills = [0.6]
+    assert crawl.faults() == {"too much lost at once"}
+    del crawl.requests[0]
+    assert crawl.faults() == set()
+    (loss,) = crawl.result.losses
+    assert (loss.in_flight, loss.unsettled) == (MOST_LOST, 0)
+
+
+def test_what_a_full_disk_took_is_counted_once_whenever_it_was_noticed(crawl: Crawl) -> None:
+    urls = [f"http://h.test/{number}" for number in range(MOST_LOST + 1)]
+    crawl.requests[:0] = [request(url, 0.1 + number % 2) for number, url in enumerate(urls)]
+    crawl.others = [Death(0.5, Cause.FULL, 0.05), Death(1.5, Cause.FULL, 0.05)]
+    assert crawl.faults() == {"too much lost at once"}
+    crawl.others = [Death(0.5, Cause.FULL, 0.05), Death(1.5, Cause.FULL, 0.06)]
+    assert crawl.faults() == set()
 
 
 def test_what_is_asked_again_before_anything_happened_is_not_excused_by_the_next_kill(crawl: Crawl) -> None:

@@ -93,7 +93,16 @@ def test_no_text_breaks_it(text: str, times: int) -> None:
 
 @given(st.binary(max_size=500))
 def test_neither_do_lone_surrogates(raw: bytes) -> None:
-    simhash(raw.decode("utf-16-le", "surrogatepass" if len(raw) % 2 == 0 else "replace"))
+    text = raw.decode("utf-16-le", "surrogatepass" if len(raw) % 2 == 0 else "replace")
+    assert simhash(text) == fingerprint_plain.simhash(text)
+
+
+@pytest.mark.parametrize("length", [*range(1, 26), 63, 64, 65, 128])
+def test_words_of_any_length_count_wherever_they_lie(length: int) -> None:
+    for shift in range(0, 70, 3):
+        words = [chr(97 + number) * (1 + number % length) for number in range(26)]
+        text = "." * shift + "Z" * length + " " + " ".join(words) + ".é" * (shift % 2) + "X" * length
+        assert simhash(text) == plainly(text)
 
 
 @pytest.mark.parametrize("text", ["", " ", "1 2 3 4 5" * 50, "word " * (FEWEST_WORDS - 1), "\0" * 1_000])

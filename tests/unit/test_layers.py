@@ -184,3 +184,10 @@ def test_a_worker_process_loads_neither_store_nor_service() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     heavy = {"rocksdict", "uvicorn", "starlette", "pyarrow", "numpy", "duckdb", "skitter.service"}
     assert heavy & set(loaded.split()) == set()
+
+
+def test_writing_tables_loads_no_library_that_reads_them() -> None:
+    """0.3 to 0.6 s of CPU and 110 MB, in every crawl."""
+    code = "import sys, skitter.archive.tables; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert {"pyarrow", "numpy", "pandas", "duckdb"} & set(loaded.split()) == set()

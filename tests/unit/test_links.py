@@ -207,6 +207,14 @@ def test_the_kernel_says_what_it_would_be_without_it(
     assert LinkReader(KEYS).resolve(base, links) == without_kernel().resolve(base, links)
 
 
+@pytest.mark.parametrize("folder", ["%41", "a/%41", "%41/a", "x;jsessionid=1", "a/(S(0123456789abcdef))/b"])
+def test_a_folder_that_is_not_its_own_canonical_form_is_left_to_the_keys(folder: str) -> None:
+    links = [Link("../" * ups + "page.html") for ups in range(5)]
+    found = LinkReader(KEYS).resolve(f"http://h.org/top/{folder}/", links)
+    assert found == without_kernel().resolve(f"http://h.org/top/{folder}/", links)
+    assert all(one and one[1] == key_of(one[0]) for one in found)
+
+
 @pytest.mark.parametrize("length", [127, 128, 129, 255, 256, 257, 1_990, 3_000])
 def test_keys_of_long_paths_are_the_same_in_both(length: int) -> None:
     links = [Link("p" * length), Link("../" * 600 + "p" * length)]

@@ -126,6 +126,46 @@ def test_the_text_of_an_anchor_ends_after_64_nodes_and_200_characters(text: str)
     assert by_kernel == by_tree
 
 
+@pytest.mark.parametrize("length", [*range(1, 36), 47, 48, 49, 63, 64, 65])
+def test_nothing_is_overlooked_where_sixteen_bytes_end(length: int) -> None:
+    word = "abcdefghij" * 7
+    texts = [word[:length], word[: length - 1] + " ", " " + word[:length], word[:length] + " \n b"]
+    texts += [word[: length - 1] + odd for odd in ("é", "&lt;", "<", "&", "\r\n", "\u00a0 ")]
+    for text in texts:
+        href = text.replace("<", "%3C")
+        page = (
+            f'<a href="{href}">{text}</a><i class="{href}" title={word[:length]}>{text}</i><{word[:length]}'
+        )
+        body = f"<p>{text}</p><{word[:length]} href='{href}#{href}'>{page}".encode()
+        for end in (len(body), len(body) - length // 2):
+            by_kernel, by_tree = readings(body[:end].decode(errors="ignore").encode())
+            assert by_kernel == by_tree
+
+
+@pytest.mark.parametrize("name", ["class", "title", "href", "CLASS", "Href"])
+@pytest.mark.parametrize("rest", ['="x"', "='x'", "=x", '= "x"', "", '="x', '="a"b href="c"'])
+def test_the_usual_attributes_are_read_as_any_other(name: str, rest: str) -> None:
+    for before in ("", " href='first'", "/", "\n", ' id="i"'):
+        by_kernel, by_tree = readings(f"<a{before} {name}{rest}>t</a> <a {name}{rest} href=z>u".encode())
+        assert by_kernel == by_tree
+
+
+@pytest.mark.parametrize(
+    "text", ["</b>", "</B>", "</b >", "</bb>", "</", "</b", "</i></b>", "</p>", "</div>x</b>"]
+)
+def test_an_end_tag_closes_what_the_tree_closes(text: str) -> None:
+    for around in (
+        "{}",
+        "<p><b>one{}two",
+        "<div><i><b>{}x<p>y</b>z",
+        "<table><tr><td><b>{}",
+        "<li><b><b>{}{}a",
+    ):
+        by_kernel, by_tree = readings(("<b><a href=q>t" + around.replace("{}", text)).encode())
+        assert by_kernel in (None, by_tree)
+        assert by_kernel is not None or "<div>" in around or "<li>" in around
+
+
 def test_links_are_those_of_the_model() -> None:
     by_kernel, _ = readings(b"<a href='x y' rel=' A  b '> t <b>u</b></a>")
     assert by_kernel is not None

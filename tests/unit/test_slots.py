@@ -124,3 +124,20 @@ def test_a_place_is_not_lost_with_one_who_was_waiting_for_it(granted: bool) -> N
         await slots.acquire()
 
     run(use, moving=1)
+
+
+def test_who_comes_later_does_not_overtake_who_waits() -> None:
+    async def use(slots: Slots, quiet: Quiet) -> None:
+        assert slots.try_acquire()
+        assert slots.try_acquire()
+        assert not slots.try_acquire()
+        third = asyncio.create_task(slots.acquire())
+        await settled()
+        quiet.count = 1
+        assert not slots.try_acquire()
+        slots.look()
+        await third
+        quiet.count = 2
+        assert slots.try_acquire()
+
+    run(use)

@@ -85,3 +85,21 @@ def test_short_pages_that_had_to_wait_share_turns_as_well() -> None:
     asyncio.run(reading.all(300))
     assert reading.seen.count(PAGE) == 300
     assert reading.seen.count(OTHERS) < 300 / 5
+
+
+def test_a_turn_that_is_free_is_taken_at_once_and_not_before_those_who_wait() -> None:
+    async def main() -> None:
+        clock = FakeClock()
+        turns = Turns(clock)
+        waiting = [asyncio.create_task(turns.take()) for _ in range(50)]
+        assert turns.try_take()
+        clock.advance(0.5)
+        assert not turns.try_take()
+        await asyncio.sleep(0)
+        # the next turn has begun, but some still wait for it
+        assert not turns.try_take()
+        async with asyncio.timeout(10):
+            await asyncio.gather(*waiting)
+        assert turns.try_take()
+
+    asyncio.run(main())

@@ -15,13 +15,13 @@ from skitter.archive.columns_plain import NAMES, Buffers, Columns
 
 __all__ = ["NAMES", "Columns", "columns_of"]
 
-_kernel: Callable[[bytes], Buffers | None] | None
+_kernel: Callable[[bytes | memoryview], Buffers | None] | None
 try:
     from skitter.native.columns import columns_of as _kernel
 except ImportError:
     _kernel = None
 
 
-def columns_of(journal: bytes) -> Columns:
+def columns_of(journal: bytes | memoryview) -> Columns:
     found = _kernel(journal) if _kernel is not None else None
-    return Columns(*found) if found is not None else columns_plain.columns_of(journal)
+    return Columns(*found) if found is not None else columns_plain.columns_of(bytes(journal))

@@ -52,10 +52,9 @@ def columns_of(journal: bytes) -> Columns:
     told = [len(of[0]) for of in links if of]
     columns = {
         **{name: _of_field(name, rows) for name in Row.__struct_fields__},
-        "text": _strings([text for text in texts if text]),
+        "text": strings([text for text in texts if text]),
         **{
-            name: _strings([value for of in links if of for value in of[at]])
-            for at, name in enumerate(_LINKS)
+            name: strings([value for of in links if of for value in of[at]]) for at, name in enumerate(_LINKS)
         },
         "text_digest": _said([_digest(row, text) for row, text in zip(rows, texts, strict=True)]),
         **_url_parts([row.url.encode() for row in rows]),
@@ -63,22 +62,22 @@ def columns_of(journal: bytes) -> Columns:
     return Columns(
         len(rows),
         tuple(columns[name] for name in NAMES),
-        _numbers("i", [number for number, of in enumerate(links) if of]),
-        _numbers("i", accumulate(told, initial=0)),
-        _numbers("i", [number for number, text in enumerate(texts) if text]),
+        numbers("i", [number for number, of in enumerate(links) if of]),
+        numbers("i", accumulate(told, initial=0)),
+        numbers("i", [number for number, text in enumerate(texts) if text]),
     )
 
 
 def _of_field(name: str, rows: Sequence[Row]) -> Column:
     values = [getattr(row, name) for row in rows]
     if name in _ALWAYS_THERE:
-        return _strings([value.encode() for value in values])
+        return strings([value.encode() for value in values])
     if name in _INTEGERS:
-        return len(rows), _numbers("q", values), None, None
+        return len(rows), numbers("q", values), None, None
     if name == "fetch_ms":
-        return len(rows), _numbers("f", values), None, None
+        return len(rows), numbers("f", values), None, None
     if name == "simhash":
-        return _perhaps("Q", values)
+        return perhaps("Q", values)
     return _said([value.encode() for value in values if isinstance(value, str)])
 
 
@@ -110,33 +109,33 @@ def _url_parts(urls: Sequence[bytes]) -> dict[str, Column]:
         [match[group] if match else None for match in found] for group in range(1, 6)
     )
     return {
-        "protocol": _optional(protocol),
-        "host": _optional(host),
-        "port": _perhaps("i", [None if value is None else int(value) for value in port]),
-        "path": _optional(path),
-        "query": _optional(query),
+        "protocol": optional(protocol),
+        "host": optional(host),
+        "port": perhaps("i", [None if value is None else int(value) for value in port]),
+        "path": optional(path),
+        "query": optional(query),
     }
 
 
-def _strings(values: Sequence[bytes]) -> Column:
-    return len(values), b"".join(values), _numbers("i", accumulate(map(len, values), initial=0)), None
+def strings(values: Sequence[bytes]) -> Column:
+    return len(values), b"".join(values), numbers("i", accumulate(map(len, values), initial=0)), None
 
 
 def _said(values: Sequence[bytes]) -> Column:
     """With nothing where nothing was said."""
-    return (*_strings(values)[:3], _bits(map(bool, values)))
+    return (*strings(values)[:3], _bits(map(bool, values)))
 
 
-def _optional(values: Sequence[bytes | None]) -> Column:
-    return (*_strings([value or b"" for value in values])[:3], _bits(value is not None for value in values))
+def optional(values: Sequence[bytes | None]) -> Column:
+    return (*strings([value or b"" for value in values])[:3], _bits(value is not None for value in values))
 
 
-def _perhaps(kind: str, values: Sequence[int | None]) -> Column:
-    numbers = _numbers(kind, [value or 0 for value in values])
-    return len(values), numbers, None, _bits(value is not None for value in values)
+def perhaps(kind: str, values: Sequence[int | None] | Sequence[float | None]) -> Column:
+    known = numbers(kind, [value or 0 for value in values])
+    return len(values), known, None, _bits(value is not None for value in values)
 
 
-def _numbers(kind: str, values: Iterable[int] | Iterable[float]) -> bytes:
+def numbers(kind: str, values: Iterable[int] | Iterable[float]) -> bytes:
     return array(kind, values).tobytes()
 
 

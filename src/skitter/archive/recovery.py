@@ -83,7 +83,7 @@ def _take_names_back(folder: Path, committed: dict[str, SegmentMark]) -> None:
 
 def _take_rows_back(files: SegmentFiles, mark: SegmentMark) -> None:
     """The journal that the parts were made of is gone: a hole of its length stands for what they hold."""
-    from skitter.archive.tables import take_back  # pyarrow takes 0.3 s to import
+    from skitter.archive.taking_back import take_back  # pyarrow takes 0.3 s to import
 
     take_back(files.folder, files.stem, mark.rows_length, mark.length)
     with files.rows.open("wb") as rows:

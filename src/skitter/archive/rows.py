@@ -148,12 +148,12 @@ def tables_told(journal: bytes) -> set[str]:
     return told
 
 
-def whole_frames(journal: bytes) -> int:
-    """How many of the bytes are whole rows."""
-    at, whole = 0, 0
-    while (at := journal.find(_MARK, at)) >= 0:
+def whole_frames(journal: bytes | bytearray, length: int | None = None) -> int:
+    """How many of the bytes, or of the first so many of them, are whole rows."""
+    at, whole, end = 0, 0, len(journal) if length is None else length
+    while (at := journal.find(_MARK, at, end)) >= 0:
         at += _FRAME + int.from_bytes(journal[at + 1 : at + _FRAME], "little")
-        if at > len(journal):
+        if at > end:
             break
         whole = at
     return whole

@@ -1,7 +1,7 @@
 """The child process that writes parts of the tables: stretches in on standard input, how far it came out.
 
-Beside the path of a URL: `stretches.py` starts it with the first part, so that pyarrow's memory and time are not
-those of the process that serves all workers. Holds nothing that matters, and lives no longer than its parent.
+Beside the path of a URL: `stretches.py` starts it with the first part, so that its memory and time are not those
+of the process that serves all workers. Holds nothing that matters, and lives no longer than its parent.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from skitter.archive.stretches import Stretch, Written, received, send
 from skitter.archive.tables import write_stretch
 
 _PR_SET_PDEATHSIG = 1
+# Nobody waits for a part, and workers do for leases.
+_NICENESS = 10
 
 
 def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
@@ -45,4 +47,5 @@ def _live_no_longer_than(parent: int) -> None:
 
 if __name__ == "__main__":
     _live_no_longer_than(int(sys.argv[1]))
+    os.nice(_NICENESS)
     serve(sys.stdin.buffer, sys.stdout.buffer)

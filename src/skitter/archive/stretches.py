@@ -47,7 +47,7 @@ Writer = Callable[[Stretch], int]
 
 
 def write_here(stretch: Stretch) -> int:
-    from skitter.archive.tables import write_stretch  # pyarrow takes 0.3 s to import
+    from skitter.archive.tables import write_stretch  # not in the processes of workers, which write none
 
     return write_stretch(stretch)
 

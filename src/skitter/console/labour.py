@@ -27,10 +27,9 @@ from skitter.desk.crew import Crew
 from skitter.desk.desk import ended_by
 from skitter.errors import SkitterError
 from skitter.folder import CrawlFolder
-from skitter.service.access import Access
 from skitter.settings import Settings
 from skitter.telemetry import Ended, Event, Metric, Telemetry
-from skitter.wiring import Crawl, Office, open_crawl, open_office, serving_office
+from skitter.wiring import Crawl, Office, leading_office, open_crawl, open_office
 
 _SOCKET = "workers.sock"
 # Linux takes 107 bytes, others 103.
@@ -75,8 +74,9 @@ async def opened(
             yield crawl, Relieved(crawl, folder, _with_workers(settings, cores))
     else:
         async with (
+            _hired(folder, workers) as hired,
             open_office(folder, settings, telemetry, apart=True) as office,
-            _gang(office, folder, settings) as gang,
+            _gang(office, settings, hired) as gang,
         ):
             yield office, gang
 
@@ -86,18 +86,21 @@ def _with_workers(settings: Settings, count: int) -> Settings:
 
 
 @contextlib.asynccontextmanager
-async def _gang(office: Office, folder: CrawlFolder, settings: Settings) -> AsyncIterator[Gang]:
+async def _hired(folder: CrawlFolder, workers: int) -> AsyncIterator[Hired]:
+    """Processes that will join. They take 0.5 s to load: meanwhile the office may be opened."""
     with _place_for_socket(folder) as place:
-        listen = f"unix:{place}"
-        async with serving_office(office, folder, shared_out(settings), listen, Access(), leashed=True) as (
-            where,
-            crew,
-        ):
-            gang = Gang(office, crew, settings, where)
-            try:
-                yield gang
-            finally:
-                await gang.end()
+        hired = Hired(folder.path, place)
+        try:
+            await asyncio.gather(*(hired.start(number) for number in range(workers)))
+            yield hired
+        finally:
+            await hired.end()
+
+
+@contextlib.asynccontextmanager
+async def _gang(office: Office, settings: Settings, hired: Hired) -> AsyncIterator[Gang]:
+    async with leading_office(office, shared_out(settings), hired.place) as crew:
+        yield Gang(office, crew, settings, hired)
 
 
 @contextlib.contextmanager
@@ -212,13 +215,24 @@ class Relieved:
 
     async def _hand_over(self, working: asyncio.Task[Ended]) -> Ended:
         self._crawl.log.write(Event.WORKERS_STARTED, workers=self._settings.crawl.workers)
-        async with _gang(self._crawl, self._folder, self._settings) as gang:
+        async with (
+            _hired(self._folder, self._settings.crawl.workers) as hired,
+            _gang(self._crawl, self._settings, hired) as gang,
+        ):
             self._gang = gang
             if self._is_ending:
                 gang.drain()
-            self._alone.drain()
-            ended, _ = await asyncio.gather(gang.run(), working)
-            return ended
+            taking_over = asyncio.create_task(gang.run())
+            try:
+                # Until then hosts would wait for nobody.
+                while not (gang.is_at_work or taking_over.done() or working.done()):
+                    await asyncio.sleep(_BEAT)
+                self._alone.drain()
+                ended, _ = await asyncio.gather(taking_over, working)
+                return ended
+            finally:
+                taking_over.cancel()
+                await asyncio.gather(taking_over, return_exceptions=True)
 
     async def _until_overworked(self) -> None:
         """By the mean of the last seconds: one in which a disk was waited for proves nothing."""
@@ -244,20 +258,74 @@ def _is_too_much(spans: Collection[tuple[float, float]], patience: float) -> boo
     return not patience or (passed >= patience and sum(busy for _, busy in spans) >= _ALL_OF_A_CORE * passed)
 
 
-class Gang:
-    """Worker processes. Once `draining`, one that ends is not missed."""
+class Hired:
+    """The worker processes themselves, by their ids, and where they are to join."""
 
-    def __init__(self, office: Office, crew: Crew, settings: Settings, where: str) -> None:
+    def __init__(self, folder: Path, place: Path) -> None:
+        self._folder = folder
+        self._started = 0
+        self.place = place
+        self.processes: dict[int, Process] = {}
+        self._latest: dict[int, tuple[str, Process]] = {}
+
+    async def start(self, place: int) -> None:
+        self._started += 1
+        name = f"worker-{place + 1}-{self._started}"
+        log = self._folder / f"worker-{place + 1}.log"
+        command = (
+            "-m",
+            "skitter",
+            "worker",
+            "--join",
+            f"unix:{self.place}",
+            "--name",
+            name,
+            "--log",
+            str(log),
+        )
+        # Its own session: Ctrl-C is for us, who tell it what to do. Its input ends when we do.
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *command, "--leashed", stdin=PIPE, stdout=DEVNULL, start_new_session=True
+        )
+        self.processes[process.pid] = process
+        self._latest[place] = name, process
+
+    async def ended(self, place: int) -> tuple[str, int]:
+        """When the one that has this place has ended: its name and code."""
+        name, process = self._latest[place]
+        code = await process.wait()
+        self.processes.pop(process.pid, None)
+        return name, code
+
+    def drain(self) -> None:
+        for process in self.processes.values():
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+
+    async def end(self) -> None:
+        for process in self.processes.values():
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        await asyncio.gather(*(process.wait() for process in self.processes.values()))
+        self.processes.clear()
+
+
+class Gang:
+    """Worker processes at work. Once `draining`, one that ends is not missed."""
+
+    def __init__(self, office: Office, crew: Crew, settings: Settings, hired: Hired) -> None:
         self._office = office
         self._crew = crew
         self._settings = settings
-        self._where = where
-        self._processes: dict[int, Process] = {}
-        self._started = 0
+        self._hired = hired
         self._deaths = 0
         self._leased = 0
         self.draining = False
         self.waiting_until: float | None = None
+
+    @property
+    def is_at_work(self) -> bool:
+        return self._crew.workers > 0
 
     @property
     def in_flight(self) -> int:
@@ -269,9 +337,7 @@ class Gang:
 
     def drain(self) -> None:
         self.draining = True
-        for process in self._processes.values():
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGTERM)
+        self._hired.drain()
 
     async def run(self) -> Ended:
         keeping = [asyncio.create_task(self._keep(place)) for place in range(self._settings.crawl.workers)]
@@ -287,17 +353,10 @@ class Gang:
                 task.cancel()
             await asyncio.gather(watching, *keeping, return_exceptions=True)
 
-    async def end(self) -> None:
-        for process in self._processes.values():
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-        await asyncio.gather(*(process.wait() for process in self._processes.values()))
-        self._processes.clear()
-
     async def _watch(self) -> Ended:
         """The desk's duties, until the crawl is over and the last worker is gone."""
         desk, ended = self._office.desk, None
-        while ended is None or self._processes:
+        while ended is None or self._hired.processes:
             await desk.beat()
             if desk.is_short_of_room and not self.draining:
                 self.drain()
@@ -317,10 +376,8 @@ class Gang:
         return ended_by(horizon, self._office.clock.now(), self._settings.crawl.linger)
 
     async def _keep(self, place: int) -> None:
-        while not self.draining:
-            name, process = await self._start(place)
-            code = await process.wait()
-            self._processes.pop(process.pid, None)
+        while True:
+            name, code = await self._hired.ended(place)
             if self.draining:
                 return
             self._office.log.write(Event.WORKER_ENDED, worker=name, code=code)
@@ -331,17 +388,6 @@ class Gang:
                     f"worker processes keep ending (the last with code {code}): see worker-*.log "
                     "in the crawl's folder, or crawl with --workers 1"
                 )
-
-    async def _start(self, place: int) -> tuple[str, Process]:
-        self._started += 1
-        name = f"worker-{place + 1}-{self._started}"
-        log = self._office.archive.folder.parent / f"worker-{place + 1}.log"
-        command = ("-m", "skitter", "worker", "--join", self._where, "--name", name, "--log", str(log))
-        # Its own session: Ctrl-C is for us, who tell it what to do. Its input ends when we do.
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, *command, "--leashed", stdin=PIPE, stdout=DEVNULL, start_new_session=True
-        )
-        self._processes[process.pid] = process
-        if self.draining:
-            process.send_signal(signal.SIGTERM)
-        return name, process
+            await self._hired.start(place)
+            if self.draining:
+                self._hired.drain()

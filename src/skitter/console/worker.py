@@ -22,11 +22,14 @@ from skitter.errors import SkitterError, UsageError
 from skitter.hands import GC_THRESHOLDS, open_hands, raise_descriptor_limit
 from skitter.log import Log
 from skitter.settings import Settings
+from skitter.worker.framed import FramedLink
 from skitter.worker.link import Away, Link
 from skitter.worker.loop import Loop
 from skitter.worker.remote import RemoteBrain
 
 _ASK_AGAIN = 1.0
+# On a leash: whoever holds it opens the crawl meanwhile.
+_ASK_AGAIN_SOON = 0.02
 _LONGEST_FAREWELL = 30.0
 
 
@@ -36,13 +39,13 @@ async def run_worker(
     if leashed:
         hold_on()
     clock = SystemClock()
-    link = Link(server, _token(token_file))
+    link = FramedLink(server) if leashed else Link(server, _token(token_file))
     name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     brain = RemoteBrain(link, clock, name)
     stopped = asyncio.Event()
     _on_signals(stopped)
     try:
-        settings = await _joined(brain, server, stopped)
+        settings = await _joined(brain, "" if leashed else server, stopped)
         if settings is not None:
             await _work(brain, raise_descriptor_limit(settings), clock, name, log_file, stopped)
     finally:
@@ -71,8 +74,9 @@ def _on_signals(stopped: asyncio.Event) -> None:
 
 
 async def _joined(brain: RemoteBrain, server: str, stopped: asyncio.Event) -> Settings | None:
-    """A server that is not there yet is waited for: machines come up in any order."""
-    said = False
+    """A server that is not there yet is waited for: machines come up in any order. One without a name is about
+    to come, and nobody is told."""
+    said = not server
     while not stopped.is_set():
         try:
             return await brain.join()
@@ -80,7 +84,7 @@ async def _joined(brain: RemoteBrain, server: str, stopped: asyncio.Event) -> Se
             if not said:
                 print(f"skitter: {server} does not answer ({error}); asking again", file=sys.stderr)
                 said = True
-            await _pause(stopped, _ASK_AGAIN)
+            await _pause(stopped, _ASK_AGAIN if server else _ASK_AGAIN_SOON)
     return None
 
 
@@ -116,6 +120,7 @@ async def _drain_when(stopped: asyncio.Event, loop: Loop) -> None:
 async def _deliver_the_rest(brain: RemoteBrain) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LONGEST_FAREWELL):
+            await brain.leave()
             while brain.undelivered:
                 await brain.beat()
                 await asyncio.sleep(0.1)

@@ -73,6 +73,13 @@ class Crew:
         if in_flight is not None:
             member.in_flight = in_flight
 
+    def has_more_than_others(self, ask: Ask) -> bool:
+        """Whether a worker has more under way than workers have on average. With few hosts it would keep those
+        that its own pages free, and the others would have few: of two one was seen to do a third of the work."""
+        own, present = self._member(ask).in_flight, self._present()
+        mean = sum(member.in_flight for member in present) / max(1, len(present))
+        return own > mean + 1
+
     def name_of(self, ask: Ask) -> str:
         """What the frontier calls the worker."""
         return self._prefix + ask.worker

@@ -1,12 +1,13 @@
 """What crosses the wire between a desk and its workers in other processes: the asks and the answers, in msgpack.
 
-Between `service/work.py` and `worker/remote.py`, which both are of one version of skitter: `join` sees to it.
+Between `reception.py` and `worker/remote.py`, which both are of one version of skitter: `join` sees to it.
 Every ask names its worker, that worker's incarnation and a number that grows; one that is sent again, because its
 answer got lost, is answered as the first was. Times are the server's; an answer carries the server's now.
 """
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Annotated
 
 import msgspec
@@ -19,6 +20,9 @@ from skitter.settings import Settings
 
 JOIN, LEASE, SETTLE = "/v1/work/join", "/v1/work/lease", "/v1/work/settle"
 RENEW, RELEASE = "/v1/work/renew", "/v1/work/release"
+# In frames: a kind of ask by its number, a status, and how many bytes follow.
+KINDS = (JOIN, LEASE, SETTLE, RENEW, RELEASE)
+ASK_HEAD, ANSWER_HEAD = Struct("<BI"), Struct("<HI")
 # One page of fetch.max_body, its text and its links; more than any sensible setting needs.
 LARGEST_BATCH = 64_000_000
 
@@ -48,6 +52,9 @@ class SettleAsk(Ask, frozen=True, kw_only=True):
     server: str = ""
     saved: int = 0
     """Links that were left out because an earlier page of theirs told of them."""
+    capacity: Annotated[int, Meta(ge=0, le=100_000)] = 0
+    """Hosts that are wanted when this is settled: those that it frees are the next."""
+    in_flight: int = 0
 
 
 class LeasesAsk(Ask, frozen=True, kw_only=True):
@@ -74,6 +81,7 @@ class Given(Answer, frozen=True, kw_only=True):
 
 class Taken(Answer, frozen=True, kw_only=True):
     settled: list[Settled]
+    leases: list[HostLease] = []
 
 
 class Renewed(Answer, frozen=True, kw_only=True):

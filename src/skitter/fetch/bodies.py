@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 # Most pages are shorter, coded. So many bytes of each request in flight are not counted.
-_SHORT = 65_536
+SHORT = 65_536
 _WOKEN_FOR = 262_144  # libcurl delivers no more at once
 
 
@@ -34,9 +34,9 @@ class Bodies:
     def has_room(self, body: Growing, more: int) -> bool:
         """Whether `more` bytes may be kept now; they count from here on. If not, the body will be resumed."""
         size = body.size + more
-        if size <= _SHORT:
+        if size <= SHORT:
             return True
-        grown = more if body.size > _SHORT else size
+        grown = more if body.size > SHORT else size
         if self.held + grown > self._most and not self._goes_ahead(body):
             self._waiting[body] = None
             return False
@@ -59,7 +59,7 @@ class Bodies:
 
     def let_go(self, size: int) -> None:
         """A body of this size is needed no more."""
-        if size > _SHORT:
+        if size > SHORT:
             self.held -= size
             self._wake()
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import select
+from functools import partial
 from typing import Protocol
 
 import pycurl
@@ -46,7 +47,7 @@ class Lane:
         self.number = number
         self.multi = pycurl.CurlMulti()
         self.multi.setopt(pycurl.M_MAXCONNECTS, connections)
-        self.multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
+        self.multi.setopt(pycurl.M_SOCKETFUNCTION, partial(lanes.watch, self))
         self.multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
         self.under_way: dict[pycurl.Curl, Ended] = {}
         self.sending: dict[pycurl.Curl, Sender] = {}
@@ -60,9 +61,9 @@ class Lane:
 
     def leave(self, curl: pycurl.Curl) -> None:
         """Whether or not it has ended."""
-        if self.under_way.pop(curl, None) is not None:
-            self.multi.remove_handle(curl)
-            self.sending.pop(curl, None)
+        if (ended := self.under_way.get(curl)) is not None:
+            ended.cancel()
+            self._end(curl, None)
 
     def opened(self, descriptor: int) -> int:
         """For libcurl a new connection."""
@@ -81,9 +82,8 @@ class Lane:
             self._collect()
 
     def close(self) -> None:
-        for curl, ended in tuple(self.under_way.items()):
+        for curl in tuple(self.under_way):
             self.leave(curl)
-            ended.cancel()
         self.multi.close()
 
     def _collect(self) -> None:
@@ -94,8 +94,10 @@ class Lane:
             self._end(curl, pycurl.error(code, words))
 
     def _end(self, curl: pycurl.Curl, error: pycurl.error | None) -> None:
-        ended = self.under_way[curl]
-        self.leave(curl)
+        ended = self.under_way.pop(curl)
+        self.multi.remove_handle(curl)
+        if self.sending:
+            self.sending.pop(curl, None)
         if not ended.done():
             ended.set_result(error)
 
@@ -103,9 +105,6 @@ class Lane:
         """libcurl itself is in trouble, and will tell of no transfer any more."""
         for curl in tuple(self.under_way):
             self._end(curl, error)
-
-    def _on_socket(self, what: int, descriptor: int, multi: object, assigned: object) -> None:
-        self._lanes.watch(self, descriptor, _WATCHED.get(what, 0))
 
     def _on_timer(self, milliseconds: int) -> None:
         if milliseconds == 0:
@@ -173,15 +172,16 @@ class Lanes:
 
     # -- sockets
 
-    def watch(self, lane: Lane, descriptor: int, events: int) -> None:
+    def watch(self, lane: Lane, what: int, descriptor: int, multi: object, assigned: object) -> None:
         """What libcurl says of a socket; no events when it waits for nothing there, or closes it now.
 
         Between two requests a kept connection stays registered, because the next one waits for the same: that
         spares two calls of the kernel a request. Only a connection: of other descriptors (libcurl has one to be
         woken by) nobody is told when the number is another's."""
-        if events:
+        if events := _WATCHED.get(what, 0):
             self._watched[descriptor] = lane
-            self._register(descriptor, events)
+            if self._registered.get(descriptor) != events:
+                self._register(descriptor, events)
         elif self._watched.pop(descriptor, None) is not None and descriptor not in self._connections:
             self._unregister(descriptor)
 
@@ -191,11 +191,10 @@ class Lanes:
         self._connections.add(descriptor)
 
     def _register(self, descriptor: int, events: int) -> None:
-        registered = self._registered.get(descriptor)
-        if registered is None:
-            self._epoll.register(descriptor, events)
-        elif registered != events:
+        if descriptor in self._registered:
             self._epoll.modify(descriptor, events)
+        else:
+            self._epoll.register(descriptor, events)
         self._registered[descriptor] = events
 
     def _unregister(self, descriptor: int) -> None:

@@ -173,6 +173,7 @@ class Resolver:
     ) -> None:
         overrides = map(parse_override, settings.resolve)
         self._overrides = {(each.host, each.port): each for each in overrides}
+        self._pinned: dict[tuple[str, int], Answer] = {}
         self._servers = tuple(map(_checked_server, settings.nameservers))
         self._clock = clock
         self._timeout = timeout
@@ -190,6 +191,8 @@ class Resolver:
 
     def known(self, name: str, port: int) -> Answer | Unresolved | None:
         """What needs no waiting for; None where `resolve` has to ask."""
+        if (given := self._pinned.get((name, port))) is not None:
+            return given
         host = _bare(name)
         if (given := self._given(host, port)) is not None:
             return given
@@ -216,7 +219,7 @@ class Resolver:
     def _given(self, host: str, port: int) -> Answer | None:
         """What needs no question: an override, a literal, localhost."""
         if self._overrides and (override := self._override(host, port)):
-            return Answer((override.address,), override.dial or port, True)
+            return self._pin(host, port, override)
         if literal := _literal(host):
             return Answer((literal,), port)
         if host == "localhost" or host.endswith(".localhost"):  # RFC 6761, 6.3
@@ -241,6 +244,13 @@ class Resolver:
     def _override(self, host: str, port: int) -> Override | None:
         keys = ((host, port), (host, None), ("*", port), ("*", None))
         return next((self._overrides[key] for key in keys if key in self._overrides), None)
+
+    def _pin(self, host: str, port: int, override: Override) -> Answer:
+        """And remember it: an override never changes, but `*` applies to any number of hosts."""
+        if len(self._pinned) >= self._size:
+            self._pinned.clear()
+        answer = Answer((override.address,), override.dial or port, True)
+        return self._pinned.setdefault((host, port), answer)
 
     def _cached(self, host: str) -> _Found | None:
         entry = self._cache.get(host)

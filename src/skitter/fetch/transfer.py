@@ -7,28 +7,29 @@ Under `fetch/curl.py`, which starts it and draws the conclusion. A transfer neve
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable
 
 import certifi
 import pycurl
 
 from skitter.clock import Clock
-from skitter.fetch.bodies import Bodies
-from skitter.fetch.head import Headers, head_in, headers_in, is_switching, status_in
-from skitter.fetch.lanes import Ended, Lane
-from skitter.fetch.lull import LOOK, Lull, Lulls
+from skitter.fetch.bodies import SHORT, Bodies
+from skitter.fetch.head import Headers, is_switching, read_head
+from skitter.fetch.lanes import Lane
 from skitter.fetch.tls import Tls, agreed_in
-from skitter.fetch.wire import read_from
 from skitter.model import FailureKind
 from skitter.settings import FetchSettings
 
 _READ_BUFFER = 256 * 1024
+# libcurl writes `%0a` as `%0A`, unless it is told what to ask for.
+_LOWER_ESCAPE = re.compile("%(?:[a-f]|.[a-f])")
 _PAUSE: int = pycurl.WRITEFUNC_PAUSE
 
 Judge = Callable[[int, Headers, bytes], str]
 """Status, headers and the first bytes of a body, as they came: why the rest is not wanted, or nothing."""
+_LEAST_FINAL = 200
 _JUDGED_BY = 1445  # bytes, MIME Sniffing 5.2
-_FIRST_GLANCE = 0.25  # seconds; most requests have ended by then, and each glance costs 12 us
 
 
 class Transfer:
@@ -42,11 +43,13 @@ class Transfer:
         self._bodies = bodies
         self._clock = clock
         self._headers_sent: list[bytes] = []
+        self._says_target = False
         self._dialled = ("", 0)
         self._patience = settings.connect_timeout
         self._verifies = settings.verify_tls
         self._listens = False
         self._raw = bytearray()
+        self._short = min(SHORT, settings.max_body)
         self.curl = pycurl.Curl()
         self._configure(self.curl, user_agent)
 
@@ -75,6 +78,9 @@ class Transfer:
     def dial(self, url: str, headers: list[bytes], address: str, port: int, patience: float) -> None:
         curl = self.curl
         curl.setopt(pycurl.URL, url)
+        if self._says_target or ("%" in url and _LOWER_ESCAPE.search(url)):
+            self._says_target = True  # cannot be unset again
+            curl.setopt(pycurl.REQUEST_TARGET, url[url.index("/", len("https://")) :])
         if (address, port) != self._dialled:
             self._dialled = (address, port)
             curl.setopt(
@@ -161,11 +167,10 @@ class Transfer:
     def read_head(self) -> bool:
         """Whether it is there and within limits. What comes behind a body's first byte are trailers."""
         if not self.head:
-            self.head = head_in(bytes(self._raw))
-            self.headers = headers_in(self.head)
+            self.head, self._status, self.headers = read_head(self._raw)
             if self.is_head_too_large() or self.head.count(b"\n") > self._settings.max_header_count + 2:
                 self.stopped = FailureKind.HEADERS_TOO_LARGE
-            elif is_switching(self.head):
+            elif self._status < _LEAST_FINAL and is_switching(self.head):
                 self.stopped = FailureKind.PROTOCOL
         return bool(self.head) and self.stopped is None
 
@@ -177,12 +182,16 @@ class Transfer:
         return is_switching(self._raw)
 
     def on_body(self, chunk: bytes) -> int | None:
-        if self.size < _JUDGED_BY:
-            if not self.size and not self.read_head():
-                return -1
-            if self._is_unwanted(chunk):
-                self.stopped = FailureKind.TYPE_UNWANTED
-                return -1
+        if self.size < _JUDGED_BY and not self._is_wanted(chunk):
+            return -1
+        size = self.size + len(chunk)
+        if size > self._short:
+            return self._on_long_body(chunk)
+        self.chunks.append(chunk)
+        self.size = size
+        return None
+
+    def _on_long_body(self, chunk: bytes) -> int | None:
         if self.truncated:
             return -1  # said before, while libcurl was told to go on, which it did
         room = self._settings.max_body - self.size
@@ -203,126 +212,15 @@ class Transfer:
         if kind == pycurl.INFOTYPE_TEXT and self.tls is None:
             self.tls = agreed_in(text)
 
-    def _is_unwanted(self, chunk: bytes) -> bool:
+    def _is_wanted(self, chunk: bytes) -> bool:
+        if not self.size and not self.read_head():
+            return False
         start = b"".join((*self.chunks, chunk)) if self.chunks else chunk
         # libcurl may not be asked from inside its own callbacks
-        self.refusal = self._unwanted(status_in(self.head), self.headers, start)
-        return bool(self.refusal)
-
-
-class Watch:
-    """Gives up a transfer that waits too long for its first byte, stalls after it, or sends too much that is
-    neither head nor body.
-
-    libcurl's own stall limit counts the wait for the first byte as well, and the longer patience that a slow
-    page deserves could not be given. A chunk extension without end moves no counter of libcurl's, and would be
-    read at full speed until its transfer counts as stalled, for up to half a minute; so between two looks at its
-    pace the kernel is asked what came.
-    """
-
-    # Of the class until they change: most requests end before the first glance.
-    _seen = 0
-    _idle: int | None = None
-    _pause = _FIRST_GLANCE
-    _lull: Lull | None = None
-
-    def __init__(self, transfer: Transfer, ended: Ended, settings: FetchSettings, lulls: Lulls) -> None:
-        self._transfer = transfer
-        self._ended = ended
-        self._settings = settings
-        self._lulls = lulls
-        self._begun = lulls.ticks.time()
-        patience = min(settings.stall_timeout, settings.first_byte_timeout)
-        self._due = self._begun + patience
-        self._timer = lulls.ticks.call_later(min(_FIRST_GLANCE, patience), self._glance)
-
-    def end(self) -> None:
-        self._timer.cancel()
-        if self._lull is not None:
-            self._lull.end()
-
-    def _wait(self, seconds: float) -> None:
-        """Until the next look, with glances on the way, ever further apart."""
-        self._due = self._lulls.ticks.time() + seconds
-        self._glance_in(min(self._pause, seconds))
-
-    def _glance_in(self, seconds: float) -> None:
-        self._timer = self._lulls.ticks.call_later(seconds, self._glance)
-        if self._lull is None:
-            self._begin_lull(seconds)
-
-    def _begin_lull(self, seconds: float) -> None:
-        """Not before it has to be looked at."""
-        left = self._begun + LOOK - self._lulls.ticks.time()
-        if left < seconds:
-            self._lull = Lull(self._lulls, self._moved)
-            self._lull.begin(left)
-
-    def _moved(self) -> int | None:
-        return None if self._transfer.is_paused else self._transfer.received
-
-    def _glance(self) -> None:
-        left = self._due - self._lulls.ticks.time()
-        if (kind := self._misbehaves()) is not None:
-            self._give_up(kind)
-        elif left <= 0:
-            self._look()
-        else:
-            self._pause *= 2
-            self._glance_in(min(self._pause, left))
-
-    def _misbehaves(self) -> FailureKind | None:
-        transfer = self._transfer
-        if not transfer.received:
-            return None
-        if transfer.is_head_too_large():
-            return FailureKind.HEADERS_TOO_LARGE
-        if transfer.is_switching():
-            return FailureKind.PROTOCOL
-        return FailureKind.STALLED if self._is_flooded() else None
-
-    def _is_flooded(self) -> bool:
-        """More came since the first glance than framing takes; on a connection of our own, since its start."""
-        curl, received = self._transfer.curl, self._transfer.received
-        on_wire = read_from(curl)
-        if on_wire is None:
-            return False
-        idle = on_wire - received
-        if self._idle is None:
-            self._idle = 0 if curl.getinfo(pycurl.NUM_CONNECTS) else idle
-        return idle - self._idle > self._settings.max_body
-
-    def _look(self) -> None:
-        received, limits = self._transfer.received, self._settings
-        if not received:
-            left = self._until_first_byte()
-            if left <= 0:
-                self._give_up(FailureKind.FIRST_BYTE_TIMEOUT)
-            else:
-                self._wait(min(left, limits.stall_timeout))
-        elif self._is_slow(received) and not self._transfer.is_paused:
-            self._give_up(FailureKind.STALLED)
-        else:
-            self._seen = received
-            self._wait(limits.stall_timeout)
-
-    def _is_slow(self, received: int) -> bool:
-        limits = self._settings
-        return bool(self._seen) and received - self._seen < limits.stall_rate * limits.stall_timeout
-
-    def _until_first_byte(self) -> float:
-        """Counted from the request; while there is no connection yet, from the latest that there may be one."""
-        limits = self._settings
-        connected = self._transfer.curl.getinfo(pycurl.PRETRANSFER_TIME_T) / 1e6 or limits.connect_timeout
-        return self._begun + connected + limits.first_byte_timeout - self._lulls.ticks.time()
-
-    def _give_up(self, kind: FailureKind) -> None:
-        if not self._ended.done():
-            words = self._transfer.curl.errstr()
-            # libcurl (8.23, driven by events) leaves a transfer hanging whose HTTP/2 session it has given up
-            self._transfer.stopped = FailureKind.PROTOCOL if words.startswith("nghttp2 ") else kind
-            words = words or f"gave up: {self._transfer.stopped}"
-            self._ended.set_result(pycurl.error(pycurl.E_OPERATION_TIMEDOUT, words))
+        self.refusal = self._unwanted(self._status, self.headers, start)
+        if self.refusal:
+            self.stopped = FailureKind.TYPE_UNWANTED
+        return not self.refusal
 
 
 def sent_at(sent_by: float | None, ended_at: float, first_us: int, total_us: int) -> float:

@@ -48,6 +48,11 @@ def size(bundle: Bundle) -> int:
     return len(bundle.keys) // _KEY
 
 
+def keys_of(bundle: Bundle) -> list[bytes]:
+    keys = bundle.keys
+    return [keys[start : start + _KEY] for start in range(0, len(keys), _KEY)]
+
+
 def picked(bundle: Bundle, numbers: Iterable[int]) -> list[Discovered]:
     """Some of its links, by their places."""
     keys, urls = bundle.keys, bundle.urls.split("\n")

@@ -81,14 +81,8 @@ static PyObject *described(const Stretch *stretch, const Buffers *buffers)
                          buffers->made[next + 2]);
 }
 
-static PyObject *columns_of(PyObject *module, PyObject *journal)
+static PyObject *read_columns(const uint8_t *bytes, size_t length)
 {
-    if (!PyBytes_Check(journal)) {
-        PyErr_SetString(PyExc_TypeError, "a journal is bytes");
-        return NULL;
-    }
-    const uint8_t *bytes = (const uint8_t *)PyBytes_AS_STRING(journal);
-    size_t length = (size_t)PyBytes_GET_SIZE(journal);
     Stretch stretch;
     Buffers buffers = {.count = 0};
     int is_understood;
@@ -107,6 +101,21 @@ static PyObject *columns_of(PyObject *module, PyObject *journal)
     while (buffers.count)
         Py_DECREF(buffers.made[--buffers.count]);
     return result;
+}
+
+/* Of bytes or a part of them: to cut off half a row would be to copy 16 MB. */
+static PyObject *columns_of(PyObject *module, PyObject *journal)
+{
+    Py_buffer view;
+    if (PyObject_GetBuffer(journal, &view, PyBUF_SIMPLE) < 0)
+        return NULL;
+    PyObject *columns = NULL;
+    if (view.readonly)
+        columns = read_columns(view.buf, (size_t)view.len);
+    else
+        PyErr_SetString(PyExc_TypeError, "a journal is bytes, which nobody changes meanwhile");
+    PyBuffer_Release(&view);
+    return columns;
 }
 
 static PyMethodDef methods[] = {

@@ -268,30 +268,34 @@ static int may_be_followed(PyObject *link)
     return forbidden < 0 ? -1 : !forbidden;
 }
 
-/* A new list of what `make` says of each link that is followed; `args` as of `followed`. */
-static PyObject *make_followed(PyObject *const *args, PyObject *links, PyObject *resolved)
+/* What `make` says of each link that is followed, into `found`; gives how many, -1 on an error. `args` as of `followed`. */
+static Py_ssize_t make_followed(PyObject *const *args, PyObject *links, Targets *targets, PyObject *found)
 {
-    Targets targets;
-    PyObject *found = PyList_New(0);
-    if (!found || begin_targets(&targets, resolved)) {
-        Py_XDECREF(found);
-        return NULL;
-    }
-    for (Py_ssize_t i = 0; found && i < PyTuple_GET_SIZE(links); i++) {
-        PyObject *one = PyTuple_GET_ITEM(resolved, i);
+    Py_ssize_t count = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(links); i++) {
+        PyObject *one = PyTuple_GET_ITEM(targets->resolved, i);
         if (one == Py_None || is_same(PyTuple_GET_ITEM(one, URL), args[1]))
             continue;
         int follows = may_be_followed(PyTuple_GET_ITEM(links, i));
-        if (!follows || (follows > 0 && !is_new(&targets, i)))
+        if (!follows || (follows > 0 && !is_new(targets, i)))
             continue;
         PyObject *parts[] = {
             PyTuple_GET_ITEM(one, URL), PyTuple_GET_ITEM(one, KEY), PyTuple_GET_ITEM(one, HOST), args[2], args[0]};
         PyObject *made = follows > 0 ? PyObject_Vectorcall(args[5], parts, 0, discovered_names) : NULL;
-        if (!made || PyList_Append(found, made) < 0)
-            Py_CLEAR(found);
-        Py_XDECREF(made);
+        if (!made)
+            return -1;
+        PyTuple_SET_ITEM(found, count++, made);
     }
-    end_targets(&targets);
+    return count;
+}
+
+/* The first `count` of a tuple that has room for more; nothing where they could not be made. */
+static PyObject *shortened(PyObject *found, Py_ssize_t count)
+{
+    if (count < 0)
+        Py_CLEAR(found);
+    else
+        _PyTuple_Resize(&found, count);
     return found;
 }
 
@@ -301,36 +305,31 @@ static PyObject *followed(PyObject *module, PyObject *const *args, Py_ssize_t co
         PyErr_SetString(PyExc_TypeError, "a page, its URL, the depth of its links, these, what they stand for, a maker");
         return NULL;
     }
-    PyObject *links = NULL, *resolved = NULL, *found = NULL, *result = NULL;
-    if (pair_up(args[3], args[4], &links, &resolved))
-        found = make_followed(args, links, resolved);
-    if (found)
-        result = PyList_AsTuple(found);
-    Py_XDECREF(found);
+    PyObject *links = NULL, *resolved = NULL, *found = NULL;
+    Targets targets;
+    if (pair_up(args[3], args[4], &links, &resolved) && !begin_targets(&targets, resolved)) {
+        if ((found = PyTuple_New(PyTuple_GET_SIZE(links))))
+            found = shortened(found, make_followed(args, links, &targets, found));
+        end_targets(&targets);
+    }
     Py_XDECREF(links);
     Py_XDECREF(resolved);
-    return result;
+    return found;
 }
 
-static PyObject *make_told(PyObject *links, PyObject *resolved)
+static Py_ssize_t make_told(PyObject *links, Targets *targets, PyObject *found)
 {
-    Targets targets;
-    PyObject *found = PyList_New(0);
-    if (!found || begin_targets(&targets, resolved)) {
-        Py_XDECREF(found);
-        return NULL;
-    }
-    for (Py_ssize_t i = 0; found && i < PyTuple_GET_SIZE(links); i++) {
-        PyObject *one = PyTuple_GET_ITEM(resolved, i);
-        if (one == Py_None || !is_new(&targets, i))
+    Py_ssize_t count = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(links); i++) {
+        PyObject *one = PyTuple_GET_ITEM(targets->resolved, i);
+        if (one == Py_None || !is_new(targets, i))
             continue;
         PyObject *pair = PyTuple_Pack(2, PyTuple_GET_ITEM(one, URL), PyTuple_GET_ITEM(links, i));
-        if (!pair || PyList_Append(found, pair) < 0)
-            Py_CLEAR(found);
-        Py_XDECREF(pair);
+        if (!pair)
+            return -1;
+        PyTuple_SET_ITEM(found, count++, pair);
     }
-    end_targets(&targets);
-    return found;
+    return count;
 }
 
 static PyObject *told(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -339,15 +338,16 @@ static PyObject *told(PyObject *module, PyObject *const *args, Py_ssize_t count)
         PyErr_SetString(PyExc_TypeError, "links and what they stand for");
         return NULL;
     }
-    PyObject *links = NULL, *resolved = NULL, *found = NULL, *result = NULL;
-    if (pair_up(args[0], args[1], &links, &resolved))
-        found = make_told(links, resolved);
-    if (found)
-        result = PyList_AsTuple(found);
-    Py_XDECREF(found);
+    PyObject *links = NULL, *resolved = NULL, *found = NULL;
+    Targets targets;
+    if (pair_up(args[0], args[1], &links, &resolved) && !begin_targets(&targets, resolved)) {
+        if ((found = PyTuple_New(PyTuple_GET_SIZE(links))))
+            found = shortened(found, make_told(links, &targets, found));
+        end_targets(&targets);
+    }
     Py_XDECREF(links);
     Py_XDECREF(resolved);
-    return result;
+    return found;
 }
 
 static PyMethodDef methods[] = {
@@ -360,12 +360,28 @@ static PyMethodDef methods[] = {
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "hrefs", NULL, -1, methods, NULL, NULL, NULL, NULL};
 
+/* Interned, as the names of a class's fields are: else each is compared letter by letter. */
+static PyObject *interned_names(void)
+{
+    static const char *const said[] = {"url", "key", "host", "depth", "parent"};
+    const Py_ssize_t count = sizeof said / sizeof *said;
+    PyObject *names = PyTuple_New(count);
+    for (Py_ssize_t i = 0; names && i < count; i++) {
+        PyObject *name = PyUnicode_InternFromString(said[i]);
+        if (!name)
+            Py_CLEAR(names);
+        else
+            PyTuple_SET_ITEM(names, i, name);
+    }
+    return names;
+}
+
 PyMODINIT_FUNC PyInit_hrefs(void)
 {
     href_name = PyUnicode_InternFromString("href");
     rel_name = PyUnicode_InternFromString("rel");
     nofollow = PyUnicode_InternFromString("nofollow");
-    discovered_names = Py_BuildValue("(sssss)", "url", "key", "host", "depth", "parent");
+    discovered_names = interned_names();
     if (!href_name || !rel_name || !nofollow || !discovered_names)
         return NULL;
     factor = (uint64_t)PyObject_Hash(nofollow) | 1;

@@ -118,13 +118,13 @@ enum { FOLLOWED, NOT_FOLLOWED, UNCERTAIN };
 /* Whether `clean_href` of skitter/parse/href.py leaves it as it is, or drops it for its scheme. */
 static int cleanness(const uint8_t *href, size_t length)
 {
-    size_t scheme = 0;
-    for (size_t i = 0; i < length; i++) {
-        if (href[i] <= ' ' || href[i] > '~' || href[i] == '#')
+    for (size_t at = 0; at < length; at += LANES) {
+        Lanes lanes = lanes_at(href + at);
+        if (among_first(at_most(lanes, ' ') | (at_most(lanes, '~') ^ 0xFFFF) | equal_to(lanes, '#'), length - at))
             return UNCERTAIN;
-        if (href[i] == ':' && !scheme)
-            scheme = i;
     }
+    const uint8_t *colon = find(href, href + length, ':');
+    size_t scheme = colon ? (size_t)(colon - href) : 0;
     if (!scheme || !(classes[href[0]] & LETTER) || is_named(href, scheme, "http") || is_named(href, scheme, "https"))
         return FOLLOWED;
     for (size_t i = 1; i < scheme; i++)

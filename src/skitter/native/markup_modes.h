@@ -420,10 +420,10 @@ static void read_markup_page(Page *page)
     page->distinct = true;
     page->title.length = page->base.length = page->lang.length = page->xml_lang.length = ABSENT;
     while (page->at < page->end && !page->given_up) {
-        if (*page->at == '<')
-            read_markup(page);
-        else
+        if (*page->at != '<')
             read_text(page);
+        if (page->at < page->end && !page->given_up)
+            read_markup(page);
     }
     pop_to(page, 0);
 }

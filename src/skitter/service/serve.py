@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import uvicorn
 
+from skitter.desk.frames import bind_unix
 from skitter.errors import SkitterError, UsageError
 from skitter.service.access import Access, require_safe
 from skitter.service.app import application
@@ -99,7 +99,8 @@ def check_listen(listen: str, tokens: Access) -> tuple[str, int] | None:
 def _bind(listen: str, tokens: Access) -> tuple[socket.socket, str]:
     place = check_listen(listen, tokens)
     if place is None:
-        return _bind_unix(Path(listen.removeprefix(UNIX)).absolute())
+        path = Path(listen.removeprefix(UNIX)).absolute()
+        return bind_unix(path), f"{UNIX}{path}"
     name, port = place
     try:
         bound = socket.create_server(
@@ -115,23 +116,3 @@ def _bind(listen: str, tokens: Access) -> tuple[socket.socket, str]:
     bound.setblocking(False)
     shown = f"[{name}]" if ":" in name else name
     return bound, f"http://{shown}:{bound.getsockname()[1]}"
-
-
-def _bind_unix(path: Path) -> tuple[socket.socket, str]:
-    """Only its owner may connect. What a killed server left behind is in the way, and is removed: the lock of
-    the crawl's folder tells that nobody else serves it."""
-    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
-    try:
-        path.unlink(missing_ok=True)
-        bound.bind(str(path))
-        bound.listen(_BACKLOG)
-    except OSError as error:
-        bound.close()
-        raise UsageError(
-            f"cannot listen at {path} ({error.strerror}): choose a short path you own"
-        ) from error
-    finally:
-        os.umask(mask)
-    bound.setblocking(False)
-    return bound, f"{UNIX}{path}"

@@ -1,17 +1,14 @@
 """The routes for our own workers in other processes: join, lease, settle, renew, release.
 
-Thin: an ask is decoded, handed to the desk and answered. Both sides are skitter of one version, so the wire is no
-part of the documented API. Never settles a batch twice: what was answered is answered again with the same words.
+Thin: an ask is decoded, handed to `desk/reception.py` and answered. The wire is no part of the documented API.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable
+from typing import TypeVar
 
-from skitter import __version__
-from skitter.desk.brain import Delivery, Standing
-from skitter.desk.crew import Crew
+from skitter.desk.reception import Reception, Unacceptable
 from skitter.desk.wire import (
     JOIN,
     LARGEST_BATCH,
@@ -29,89 +26,45 @@ from skitter.desk.wire import (
     SettleAsk,
     Taken,
 )
-from skitter.frontier import bundles
-from skitter.frontier.base import Settled
-from skitter.model import Fetched, HostLease
 from skitter.service.access import Role
 from skitter.service.brain import Brain
 from skitter.service.problem import Problem, Trouble
 from skitter.service.routes import MSGPACK, Act, Call, Route
 
-# Pages that are committed together, in some 7 ms; then others have their turn, leases first. With 16 what a
-# commit takes by itself began to show: the look for near pages alone was 5 % of all, with 64 it is 1.
-_AT_ONCE = 32
+T = TypeVar("T")
 
 
 async def join(brain: Brain, call: Call[JoinAsk, None]) -> Joined:
-    if call.body.version != __version__:
-        raise Problem(
-            Trouble.INVALID,
-            f"the worker is skitter {call.body.version}, the server {__version__}: install the same version",
-        )
-    return Joined(**_signed(brain, _crew(brain)), settings=brain.settings)
+    return await _accepted(_reception(brain).join(call.body))
 
 
 async def lease(brain: Brain, call: Call[LeaseAsk, None]) -> Given:
-    ask, crew = call.body, _crew(brain)
-    crew.heard(ask, in_flight=ask.in_flight)
-
-    async def leased() -> list[HostLease]:
-        duration = brain.settings.frontier.lease_duration
-        found = await crew.desk.lease(crew.name_of(ask), ask.capacity, duration)
-        crew.gave(ask, found)
-        return found
-
-    given = [] if brain.control.is_paused else await crew.once(LEASE, ask, leased)
-    return Given(**_signed(brain, crew), leases=given)
+    return await _reception(brain).lease(call.body)
 
 
 async def settle(brain: Brain, call: Call[SettleAsk, None]) -> Taken:
-    ask, crew = call.body, _crew(brain)
-    crew.heard(ask, saved=ask.saved)
-    _check(ask.deliveries)
-    if ask.server and ask.server != crew.server:
-        return Taken(**_signed(brain, crew), settled=[])
-
-    async def settled() -> list[Settled]:
-        verdicts: list[Settled] = []
-        for start in range(0, len(ask.deliveries), _AT_ONCE):
-            settlements = await crew.desk.settled(ask.deliveries[start : start + _AT_ONCE])
-            verdicts += [settlement.settled for settlement in settlements]
-        return verdicts
-
-    return Taken(**_signed(brain, crew), settled=await crew.once(SETTLE, ask, settled))
+    return await _accepted(_reception(brain).settle(call.body))
 
 
 async def renew(brain: Brain, call: Call[LeasesAsk, None]) -> Renewed:
-    crew = _crew(brain)
-    deadlines = await crew.desk.renew(call.body.leases, brain.settings.frontier.lease_duration)
-    return Renewed(**_signed(brain, crew), deadlines=deadlines)
+    return await _reception(brain).renew(call.body)
 
 
 async def release(brain: Brain, call: Call[LeasesAsk, None]) -> Released:
-    crew = _crew(brain)
-    await crew.desk.release(call.body.leases)
-    return Released(**_signed(brain, crew))
+    return await _reception(brain).release(call.body)
 
 
-def _check(deliveries: Sequence[Delivery]) -> None:
+async def _accepted(answer: Awaitable[T]) -> T:
     try:
-        for delivery in deliveries:
-            if isinstance(delivery.outcome.result, Fetched):
-                bundles.check(delivery.outcome.result.bundles)
-    except ValueError as error:
-        raise Problem(Trouble.INVALID, f"links: {error}") from error
+        return await answer
+    except Unacceptable as error:
+        raise Problem(Trouble.INVALID, str(error)) from error
 
 
-def _crew(brain: Brain) -> Crew:
+def _reception(brain: Brain) -> Reception:
     if brain.crew is None:
         raise Problem(Trouble.UNAVAILABLE, "this server takes no workers: start it with skitter serve")
-    return brain.crew
-
-
-def _signed(brain: Brain, crew: Crew) -> dict[str, Any]:
-    standing = Standing.PAUSED if brain.control.is_paused else crew.desk.standing
-    return {"server": crew.server, "now": brain.clock.now(), "standing": standing}
+    return Reception(brain.crew, brain.settings, brain.clock, lambda: brain.control.is_paused)
 
 
 def _route(path: str, summary: str, call: Act, body: type, answer: type) -> Route:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import httptools
@@ -50,16 +51,14 @@ class Link:
         if token:
             fields["Authorization"] = f"Bearer {token}"
         self._fields = _written(fields)
-        self._idle: list[_Wire] = []
+        self._idle: list[Wire] = []
 
     async def post(self, path: str, body: bytes) -> bytes:
-        wire: _Wire | None = None
+        wire: Wire | None = None
         try:
             async with asyncio.timeout(self._patience):
                 wire = self._kept() or await self._connect()
-                line, length = f"POST {path} HTTP/1.1\r\n", f"Content-Length: {len(body)}\r\n\r\n"
-                head = line.encode() + self._fields + length.encode()
-                status, content = await wire.exchange(head, body)
+                status, content = await wire.exchange(self._head(path, len(body)), body)
         except (OSError, TimeoutError, httptools.HttpParserError, EOFError) as error:
             self._hang_up(wire)
             raise Away(str(error) or type(error).__name__) from None
@@ -71,6 +70,10 @@ class Link:
             raise Refused(status, content[:_LONGEST_DETAIL].decode("utf-8", "replace"))
         return content
 
+    def _head(self, path: str, size: int) -> bytes:
+        line, length = f"POST {path} HTTP/1.1\r\n", f"Content-Length: {size}\r\n\r\n"
+        return line.encode() + self._fields + length.encode()
+
     async def close(self) -> None:
         """Nothing is under way."""
         wires, self._idle = self._idle, []
@@ -79,27 +82,27 @@ class Link:
             with contextlib.suppress(OSError):
                 await wire.closed
 
-    def _kept(self) -> _Wire | None:
+    def _kept(self) -> Wire | None:
         while self._idle:
             if not (wire := self._idle.pop()).is_closed:
                 return wire
         return None
 
-    def _hang_up(self, wire: _Wire | None) -> None:
+    def _hang_up(self, wire: Wire | None) -> None:
         """If one leads nowhere, neither do the others: who asks again is to ask on a new one."""
         for other in (*self._idle, *filter(None, (wire,))):
             other.close()
         self._idle.clear()
 
-    async def _connect(self) -> _Wire:
+    async def _connect(self) -> Wire:
         loop = asyncio.get_running_loop()
         if self._socket:
-            return await _unix_wire(self._socket)
+            return await unix_wire(self._socket, _Http)
         tls = ssl.create_default_context() if self._is_secure else None
-        return (await loop.create_connection(_Wire, self._host, self._port, ssl=tls))[1]
+        return (await loop.create_connection(_Http, self._host, self._port, ssl=tls))[1]
 
 
-async def _unix_wire(path: str) -> _Wire:
+async def unix_wire(path: str, speaking: Callable[[], Wire]) -> Wire:
     """With room for a whole batch where the system allows it (net.core.wmem_max; 0.2 MB if nobody asks): a
     process that reads pages comes back to write the rest between its turns, and the server waits meanwhile."""
     loop, unix = asyncio.get_running_loop(), socket.socket(socket.AF_UNIX)
@@ -108,7 +111,7 @@ async def _unix_wire(path: str) -> _Wire:
         with contextlib.suppress(OSError):
             unix.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_ROOM)
         await loop.sock_connect(unix, path)
-        return (await loop.create_unix_connection(_Wire, sock=unix))[1]
+        return (await loop.create_unix_connection(speaking, sock=unix))[1]
     except BaseException:
         unix.close()
         raise
@@ -120,13 +123,12 @@ def _written(fields: dict[str, str]) -> bytes:
     return "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode()
 
 
-class _Wire(asyncio.Protocol):
+class Wire(asyncio.Protocol):
     """One exchange after the other: `_answer` is awaited while one is under way, and whatever comes otherwise
-    ends the connection."""
+    ends the connection. What an answer looks like is for the kinds of it to say."""
 
     def __init__(self) -> None:
-        loop = asyncio.get_running_loop()
-        self.closed: asyncio.Future[None] = loop.create_future()
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._answer: asyncio.Future[tuple[int, bytes]] | None = None
         self._transport: asyncio.Transport
         self._begin()
@@ -137,6 +139,7 @@ class _Wire(asyncio.Protocol):
 
     async def exchange(self, head: bytes, body: bytes) -> tuple[int, bytes]:
         self._begin()
+        self._room = _LARGEST_ANSWER
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.writelines((head, body))
         try:
@@ -148,10 +151,12 @@ class _Wire(asyncio.Protocol):
         self._transport.close()
 
     def _begin(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
-        self._parts: list[bytes] = []
-        self._room = _LARGEST_ANSWER
-        self._is_headed = self._is_measured = False
+        """An answer is about to be read."""
+        raise NotImplementedError
+
+    def _read(self, data: bytes) -> None:
+        """A piece of it. Raises EOFError when it is none."""
+        raise NotImplementedError
 
     # -- the transport's calls
 
@@ -164,19 +169,43 @@ class _Wire(asyncio.Protocol):
             self._fail(EOFError("the server said more than it was asked"))
             return
         try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(EOFError(f"no HTTP: {error}"))
-
-    def eof_received(self) -> None:
-        # RFC 9112 6.3: a body of no announced length ends with the connection.
-        if self._is_headed and not self._is_measured:
-            self._complete()
+            self._read(data)
+        except EOFError as error:
+            self._fail(error)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.closed.done():
             self.closed.set_result(None)
         self._fail(exc if isinstance(exc, OSError) else EOFError("the server hung up"))
+
+    def _complete(self, status: int, content: bytes) -> None:
+        if self._answer is None or self._answer.done():
+            self._transport.close()  # one answer too many: the next one would be taken for another's
+            return
+        self._answer.set_result((status, content))
+
+    def _fail(self, error: Exception) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)
+        self._transport.close()
+
+
+class _Http(Wire):
+    def _begin(self) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        self._parts: list[bytes] = []
+        self._is_headed = self._is_measured = False
+
+    def _read(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            raise EOFError(f"no HTTP: {error}") from None
+
+    def eof_received(self) -> None:
+        # RFC 9112 6.3: a body of no announced length ends with the connection.
+        if self._is_headed and not self._is_measured:
+            self._end()
 
     # -- the parser's calls
 
@@ -191,17 +220,9 @@ class _Wire(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         if self._is_headed:
-            self._complete()
+            self._end()
 
-    def _complete(self) -> None:
-        if self._answer is None or self._answer.done():
-            self._transport.close()  # one answer too many: the next one would be taken for another's
-            return
-        self._answer.set_result((self._parser.get_status_code(), b"".join(self._parts)))
+    def _end(self) -> None:
+        self._complete(self._parser.get_status_code(), b"".join(self._parts))
         if not self._parser.should_keep_alive():
             self._transport.close()
-
-    def _fail(self, error: Exception) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(error)
-        self._transport.close()

@@ -65,9 +65,12 @@ class Pace:
     def wait(self) -> float:
         return self._next - self._clock.now()
 
-    def begin(self) -> None:
-        """A request starts now; when it was sent is known only when it has ended."""
-        self._next = self._clock.now() + self._delay
+    def is_due(self, now: float) -> bool:
+        return self._next <= now
+
+    def begin(self, now: float) -> None:
+        """A request starts; when it was sent is known only when it has ended."""
+        self._next = now + self._delay
 
     def sent(self, at: float) -> None:
         self._next = max(self._next, at + self._delay)
@@ -319,14 +322,27 @@ class Loop:
 
     async def _work(self, lease: HostLease, pace: Pace, todo: Iterator[Task]) -> bool:
         """Serve tasks one after the other; True when some were left undone."""
+        may_start = partial(self._may_start, lease)
         for task in todo:
-            await self._claim_slot(pace)
+            if not self._try_claim_slot(pace):
+                await self._claim_slot(pace)
             try:
-                if not self._may_start(lease) or await self._one(lease, pace, task):
-                    return True
+                delivery = await self._step.run(lease, task, may_start)
+            except TooLate:
+                return True
             finally:
                 self._slots.release()
+            if self._delivered(delivery, pace):
+                return True
         return False
+
+    def _try_claim_slot(self, pace: Pace) -> bool:
+        """Whether there was nothing to wait for."""
+        now = self._clock.now()
+        if not pace.is_due(now) or not self._slots.try_acquire():
+            return False
+        pace.begin(now)
+        return True
 
     async def _claim_slot(self, pace: Pace) -> None:
         """Wait for the host's pace outside the slot, so that its delay never keeps others from being asked."""
@@ -334,8 +350,9 @@ class Loop:
             while (wait := pace.wait()) > 0 and not self.draining:
                 await self._sleep(wait)
             await self._slots.acquire()
-            if pace.wait() <= 0 or self.draining:
-                pace.begin()
+            now = self._clock.now()
+            if pace.is_due(now) or self.draining:
+                pace.begin(now)
                 return
             self._slots.release()
 
@@ -358,12 +375,8 @@ class Loop:
             return False
         return self._horizon is not None or self._clock.now() < held[1]
 
-    async def _one(self, lease: HostLease, pace: Pace, task: Task) -> bool:
-        """One request; True when the host should be left alone after it."""
-        try:
-            delivery = await self._step.run(lease, task, partial(self._may_start, lease))
-        except TooLate:
-            return True
+    def _delivered(self, delivery: Delivery, pace: Pace) -> bool:
+        """What came of one request; True when the host should be left alone after it."""
         pace.sent(delivery.outcome.sent_at)
         self._deliveries.append(delivery)
         self.waiting_until = None

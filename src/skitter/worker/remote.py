@@ -41,10 +41,10 @@ from skitter.desk.wire import (
     Taken,
 )
 from skitter.errors import UsageError
+from skitter.faultpoints import Point, reach
 from skitter.frontier.base import Settled
-from skitter.frontier.bundles import bundled
 from skitter.log import Log
-from skitter.model import Fetched, Host, HostLease, Token
+from skitter.model import Host, HostLease, Token
 from skitter.settings import Settings
 from skitter.telemetry import Event
 from skitter.worker.link import Away, Link, Refused
@@ -82,7 +82,9 @@ class _Batch(NamedTuple):
 
 class RemoteBrain:
     """`_waiting` are deliveries with the time they came in and their weight, together `_bytes`; `_batch` is the
-    one under way, which keeps its number until it is answered."""
+    one under way, which keeps its number until it is answered. `_appetite` is for how many hosts the loop asked
+    last: with what it settles next so many are asked for again, and wait in `_given` to be fetched. Where these
+    were too few, `_is_short`, others have their chance first, and the loop's own next ask is sent."""
 
     def __init__(self, link: Link, clock: Clock, name: str) -> None:
         self._link = link
@@ -103,6 +105,9 @@ class RemoteBrain:
         self._keep_at = 0.0
         self._batch: _Batch | None = None
         self._lease_sequence: int | None = None
+        self._appetite = 0
+        self._given: list[HostLease] | None = None
+        self._is_given_now = self._is_short = False
         self._released: list[tuple[Host, Token]] = []
         self.offered = Offered()
         self.log: Log | None = None
@@ -128,6 +133,10 @@ class RemoteBrain:
         return Standing.OPEN if is_open else Standing.PAUSED
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
+        self._appetite = capacity = min(capacity, _MOST_AT_ONCE)
+        if self._given is not None:
+            given, self._given = self._given, None
+            return given
         # but what the server gave already, and was not heard, is ours
         if self.undelivered > _ENOUGH_UNDELIVERED and self._lease_sequence is None:
             return []
@@ -137,15 +146,15 @@ class RemoteBrain:
             worker=self._name,
             incarnation=self._incarnation,
             sequence=self._lease_sequence,
-            capacity=min(capacity, _MOST_AT_ONCE),
+            capacity=capacity,
             in_flight=self.in_flight(),
         )
         asked_at = self._clock.now()
-        given = await self._tried(LEASE, ask, Given)
-        if given is None:
+        answer = await self._tried(LEASE, ask, Given)
+        if answer is None:
             return []
-        self._lease_sequence = None
-        return [self._translated(lease, given.now, asked_at) for lease in given.leases]
+        self._lease_sequence, self._is_short = None, False
+        return [self._translated(lease, answer.now, asked_at) for lease in answer.leases]
 
     async def settle(self, deliveries: Sequence[Delivery]) -> None:
         now = self._clock.now()
@@ -155,7 +164,7 @@ class RemoteBrain:
             weight = _weight(delivery)
             self._waiting.append((now, weight, delivery))
             self._bytes += weight
-        await self._flush()
+        await self._flush(hungry=self.standing is Standing.OPEN)
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None] | None:
         asked_at = self._clock.now()
@@ -174,12 +183,26 @@ class RemoteBrain:
 
     async def beat(self, as_of: float | None = None) -> None:
         self._drop_what_is_too_old()
+        if self._given and not self._is_given_now:
+            self._give_back()
+        # Only what the loop asks for on every pulse it still wants.
+        self._is_given_now, self._appetite = False, 0
         if self._waiting or self._batch or self._released:
             await self._flush()
         elif self.standing is not Standing.OPEN and (now := self._clock.now()) >= self._look_at:
             # The loop asks for nothing meanwhile, and would never hear that it may go on.
             self._look_at = now + _LOOK
             await self._tried(RENEW, LeasesAsk(**self._signed(), leases=[]), Renewed)
+
+    async def leave(self) -> None:
+        """The loop has ended, and fetches no more hosts."""
+        self._give_back()
+        await self._flush()
+
+    def _give_back(self) -> None:
+        """Hosts that came with an answer, and that the loop does not want any more: it drains, or must wait."""
+        self._released += [(lease.host, lease.token) for lease in self._given or ()]
+        self._given = None
 
     @property
     def undelivered(self) -> int:
@@ -191,7 +214,9 @@ class RemoteBrain:
 
     # -- deliveries
 
-    async def _flush(self) -> None:
+    async def _flush(self, *, hungry: bool = False) -> None:
+        """With the last of what waits hosts are asked for, where somebody is `hungry`: those that it frees are
+        given in the same answer, and go on here, where their connections and links are known."""
         until = self._clock.now() + _LONGEST_FLUSH
         while self._batch or self._waiting:
             now = self._clock.now()
@@ -199,7 +224,7 @@ class RemoteBrain:
                 await self.renew((), self._duration)
             if self._batch is None:
                 self._batch = self._next_batch()
-            if not await self._deliver(self._batch.sequence, self._batch.deliveries):
+            if not await self._deliver(self._batch, hungry and not self._waiting):
                 return
             self._batch = None
             if self._waiting and self._clock.now() >= until:
@@ -219,30 +244,40 @@ class RemoteBrain:
         under_way = self._batch.deliveries if self._batch is not None else []
         return {(delivery.outcome.host, delivery.outcome.token) for delivery in (*under_way, *waiting)}
 
-    async def _deliver(self, sequence: int, deliveries: list[Delivery]) -> bool:
+    async def _deliver(self, batch: _Batch, hungry: bool) -> bool:
         """True when they need not be told again."""
-        sifted = [self.offered.sifted(delivery) for delivery in deliveries]
+        asked_at = self._clock.now()
         ask = SettleAsk(
             worker=self._name,
             incarnation=self._incarnation,
-            sequence=sequence,
-            deliveries=[self._dated(delivery) for delivery in sifted],
+            sequence=batch.sequence,
+            deliveries=[self._dated(delivery) for delivery in batch.deliveries],
             server=self._server,
             saved=self.offered.saved,
+            capacity=self._appetite if hungry and not self._is_short else 0,
+            in_flight=self.in_flight(),
         )
+        reach(Point.BEFORE_DELIVERY)
         try:
             taken = await self._tried(SETTLE, ask, Taken)
         except Refused as error:
-            self._tell(Event.DELIVERIES_DROPPED, deliveries=len(deliveries), why=error.detail)
+            self._tell(Event.DELIVERIES_DROPPED, deliveries=len(batch.deliveries), why=error.detail)
             return True
         if taken is None:
             return False
         if taken.server != ask.server:
-            return await self._deliver(sequence, deliveries)
-        outcomes = [delivery.outcome for delivery in deliveries]
-        verdicts = zip(outcomes, taken.settled, strict=True)
-        self.offered.accepted([outcome for outcome, settled in verdicts if settled is not Settled.STALE])
+            return await self._deliver(batch, hungry)
+        reach(Point.AFTER_DELIVERY)
+        self._note_given(ask, taken, asked_at)
+        sent = zip(ask.deliveries, taken.settled, strict=True)
+        self.offered.accepted(delivery.outcome for delivery, settled in sent if settled is not Settled.STALE)
         return True
+
+    def _note_given(self, ask: SettleAsk, taken: Taken, asked_at: float) -> None:
+        if ask.capacity or taken.leases:
+            given = [self._translated(lease, taken.now, asked_at) for lease in taken.leases]
+            self._given = [*(self._given or ()), *given]
+            self._is_given_now, self._is_short = True, len(given) < ask.capacity
 
     def _next_batch(self) -> _Batch:
         batch = _Batch(self._next(), self._waiting[0][0], [])
@@ -279,11 +314,8 @@ class RemoteBrain:
         )
 
     def _dated(self, delivery: Delivery) -> Delivery:
-        """By the server's clock, and with its links in bundles."""
-        outcome, offset = delivery.outcome, self._offset
-        result = outcome.result
-        if isinstance(result, Fetched) and result.links:
-            result = replace(result, links=(), bundles=bundled(result.links))
+        """By the server's clock, and with as many of its links as it must have."""
+        outcome, offset, result = delivery.outcome, self._offset, self.offered.sifted(delivery)
         sent_at, ended_at = outcome.sent_at + offset, outcome.ended_at + offset
         return replace(delivery, outcome=replace(outcome, sent_at=sent_at, ended_at=ended_at, result=result))
 

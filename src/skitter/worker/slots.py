@@ -22,9 +22,15 @@ class Slots:
         self._held = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
+    def try_acquire(self) -> bool:
+        """Whether there is a place at once: then it is ours."""
+        if self._waiting or not self._has_room():
+            return False
+        self._held += 1
+        return True
+
     async def acquire(self) -> None:
-        if not self._waiting and self._has_room():
-            self._held += 1
+        if self.try_acquire():
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
@@ -41,7 +47,8 @@ class Slots:
 
     def release(self) -> None:
         self._held -= 1
-        self.look()
+        if self._waiting:
+            self.look()
 
     def look(self) -> None:
         """Let in whom there is room for: called on every pulse too, because requests go quiet by themselves."""
@@ -52,4 +59,5 @@ class Slots:
                 turn.set_result(None)
 
     def _has_room(self) -> bool:
-        return self._held - self._quiet() < self._moving and self._held < self._most
+        held = self._held
+        return held < self._most and (held < self._moving or held - self._quiet() < self._moving)

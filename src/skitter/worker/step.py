@@ -6,23 +6,19 @@ delivery; what becomes of it is the desk's decision.
 
 from __future__ import annotations
 
-import contextlib
-import zlib
 from collections.abc import Callable, Sequence
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple
 
-from msgspec.structs import replace
+import msgspec
 
-from skitter.archive.digests import digests_of
+from skitter.archive.digests import Digests, digests_of
 from skitter.archive.packing import Packer, Parcel
 from skitter.archive.rows import Said
 from skitter.clock import Clock
 from skitter.desk.brain import Delivery
 from skitter.fetch.coding import Decoded, Undecodable, decode_body
 from skitter.fetch.curl import Fetcher
-from skitter.fetch.head import Headers
-from skitter.fetch.transfer import Judge
+from skitter.fetch.head import Fields, Headers, fields_of
 from skitter.model import (
     Discovered,
     Exchange,
@@ -40,7 +36,7 @@ from skitter.model import (
     Via,
 )
 from skitter.parse.css import CSS
-from skitter.parse.media import LOOKED_AT, PDF, is_wanted, parse_content_type, sniff
+from skitter.parse.media import PDF, parse_content_type
 from skitter.parse.page import PageContent, read_page
 from skitter.parse.pdf import PdfReading, with_pdf
 from skitter.robots.rules import MAX_BYTES as MAX_ROBOTS_BYTES
@@ -50,17 +46,28 @@ from skitter.urls.keys import Keys
 from skitter.urls.links import LinkReader, Resolved, followed, told
 from skitter.worker.pdf import PdfReader
 from skitter.worker.turns import Turns
+from skitter.worker.wanted import judge_for
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)
-_CODED_START = 512
 _CUT = "read to"
 _LONGEST_RETRY_AFTER = 7 * 86_400
 # A page's own stylesheet is at level 1; three levels of sheets that it imports are read for what they need.
 _DEEPEST_SHEET = 4
 
 
-class Reading(NamedTuple):
+class Answer(msgspec.Struct, frozen=True):
+    """What came, what its headers say (`first` and `joined`: see `fields_of`), the type that they declare, the
+    digests of its body."""
+
+    exchange: Exchange
+    first: Fields
+    joined: Fields
+    declared: str
+    digests: Digests
+
+
+class Reading(msgspec.Struct, frozen=True):
     """What a page says, what was wrong with its body, and what each of its links resolves to: once, for what is
     followed and for what is told."""
 
@@ -102,37 +109,39 @@ class Step:
         self, lease: HostLease, task: Task, may_start: Callable[[], bool] = lambda: True
     ) -> Delivery:
         """`may_start` is asked right before the request goes out; raises `TooLate` when it says no."""
-        answer = await self._fetcher.fetch(
+        came = await self._fetcher.fetch(
             task.url,
             etag=task.etag,
             last_modified=task.last_modified,
             verify_tls=lease.verify_tls,
-            unwanted=_judge_for(task),
+            unwanted=judge_for(task),
             may_start=may_start,
         )
-        if isinstance(answer, Failed):
+        if isinstance(came, Failed):
             now = self._clock.now()
-            return Delivery(_outcome(lease, task, now, now, answer))
+            return Delivery(_outcome(lease, task, now, now, came))
         try:
-            result, parcel = await self._answered(task, answer)
+            answer = _answer(came)
+            is_document = _is_document(task, answer)
+            pdf = await self._read_pdf(answer) if is_document and _is_pdf(task, answer) else None
+            # Last: a turn that was taken before a wait would be over when the page is read.
+            if not self._turns.try_take():
+                await self._turns.take()
+            reading = self._page(answer, pdf) if is_document else _UNREAD
+            result, parcel = self._packed(task, answer, reading)
         finally:
-            self._fetcher.let_go(answer)
-        outcome = _outcome(lease, task, answer.sent_at, answer.ended_at, result, answer.address)
-        return Delivery(outcome, parcel, answer.reused_connection)
+            self._fetcher.let_go(came)
+        outcome = _outcome(lease, task, came.sent_at, came.ended_at, result, came.address)
+        return Delivery(outcome, parcel, came.reused_connection)
 
-    async def _answered(self, task: Task, answer: Exchange) -> tuple[Result, Parcel]:
-        digests = digests_of(answer)
-        pdf = await self._read_pdf(task, answer)
-        # Last: a turn that was taken before a wait would be over when the page is read.
-        await self._turns.take()
-        reading = self._page(answer, pdf) if _is_document(task, answer) else _UNREAD
-        result = self._read(task, answer, digests.payload, reading)
+    def _packed(self, task: Task, answer: Answer, reading: Reading) -> tuple[Result, Parcel]:
+        result = self._read(task, answer, reading)
         parcel = self._packer.pack(
-            answer,
-            digests,
-            media_type=parse_content_type(answer.header("content-type")).essence,
+            answer.exchange,
+            answer.digests,
+            media_type=answer.declared if answer.first is answer.joined else _essence(answer.first),
             said=self._said(task, result, reading),
-            stands_for=task.digest if answer.status == 304 else b"",
+            stands_for=task.digest if answer.exchange.status == 304 else b"",
         )
         return result, parcel
 
@@ -144,17 +153,18 @@ class Step:
 
     def _said(self, task: Task, result: Result, reading: Reading) -> Said:
         """What the archive's tables and metadata records tell beside the exchange itself."""
-        said = Said(
-            kind="requisite" if task.requisite else task.kind,
-            depth=task.depth,
-            redirect=result.location if isinstance(result, Redirected) else "",
-            failure=result.kind if isinstance(result, Failed) else "",
-        )
+        kind = "requisite" if task.requisite else task.kind
         page = reading.page
         if page is None:
-            return said
-        return replace(
-            said,
+            return Said(
+                kind=kind,
+                depth=task.depth,
+                redirect=result.location if isinstance(result, Redirected) else "",
+                failure=result.kind if isinstance(result, Failed) else "",
+            )
+        return Said(
+            kind=kind,
+            depth=task.depth,
             media_type=page.media_type,
             charset=page.charset.lower(),
             language=page.language,
@@ -167,12 +177,14 @@ class Step:
 
     # -- what the answer means
 
-    def _read(self, task: Task, exchange: Exchange, digest: bytes, reading: Reading) -> Result:
-        status = exchange.status
+    def _read(self, task: Task, answer: Answer, reading: Reading) -> Result:
+        exchange, status = answer.exchange, answer.exchange.status
+        if reading.page is not None:
+            return self._fetched(task, answer, reading)
         if status in _REDIRECTS:
-            return self._redirected(task, exchange)
+            return self._redirected(task, answer)
         if status in _THROTTLED:
-            wait = retry_after(exchange.header("retry-after"), exchange.ended_at)
+            wait = retry_after(answer.first.get("retry-after", ""), exchange.ended_at)
             return Failed(
                 kind=FailureKind.THROTTLED,
                 detail=f"status {status}",
@@ -193,11 +205,11 @@ class Step:
             # a page would pass for one that was seen before and never was
             return Failed(kind=FailureKind.PROTOCOL, detail="304, unasked", status=status)
         if task.kind is TaskKind.ROBOTS:
-            return self._robots_read(exchange, digest)
-        return self._fetched(task, exchange, digest, reading)
+            return self._robots_read(answer)
+        return self._fetched(task, answer, reading)
 
-    def _redirected(self, task: Task, exchange: Exchange) -> Result:
-        location = exchange.header("location")
+    def _redirected(self, task: Task, answer: Answer) -> Result:
+        exchange, location = answer.exchange, answer.first.get("location", "")
         target = normalise(_escaped(location), exchange.url) if location else None
         if target is None:
             return Failed(
@@ -218,13 +230,14 @@ class Step:
         )
         return Redirected(status=exchange.status, location=target, target=found, size=len(exchange.body))
 
-    def _robots_read(self, exchange: Exchange, digest: bytes) -> Result:
+    def _robots_read(self, answer: Answer) -> Result:
         """RFC 9309 2.3.1: rules, or none where the host says there are none; anything else is no permission."""
+        exchange, first = answer.exchange, answer.first
         status, body = exchange.status, b""
         if not 200 <= status < 300 and not 400 <= status < 500:
             return Failed(kind=FailureKind.PROTOCOL, detail=f"robots.txt answered {status}", status=status)
         if status < 300:
-            coding = _joined(exchange.headers, "content-encoding")
+            coding = answer.joined.get("content-encoding", "")
             # One byte more than is read: the parser must see that the last line is cut, and leave it out.
             decoded = decode_body(exchange.body, coding, limit=MAX_ROBOTS_BYTES + 1)
             reason = decoded.reason if isinstance(decoded, Undecodable) else _breaks_off(decoded)
@@ -234,13 +247,14 @@ class Step:
         return RobotsRead(
             status=status,
             body=body,
-            digest=digest,
+            digest=answer.digests.payload,
             size=len(exchange.body),
-            etag=exchange.header("etag")[:500],
-            last_modified=exchange.header("last-modified")[:100],
+            etag=first.get("etag", "")[:500],
+            last_modified=first.get("last-modified", "")[:100],
         )
 
-    def _fetched(self, task: Task, exchange: Exchange, digest: bytes, reading: Reading) -> Result:
+    def _fetched(self, task: Task, answer: Answer, reading: Reading) -> Result:
+        exchange, first = answer.exchange, answer.first
         page, note = reading.page, reading.note
         links: tuple[Discovered, ...] = ()
         canonical = self._canonical(task, page)
@@ -255,12 +269,12 @@ class Step:
             )
         return Fetched(
             status=exchange.status,
-            content_type=_joined(exchange.headers, "content-type")[:200],
-            digest=digest,
+            content_type=answer.joined.get("content-type", "")[:200],
+            digest=answer.digests.payload,
             size=len(exchange.body),
             truncated=exchange.truncated or note.startswith(_CUT),
-            etag=exchange.header("etag")[:500],
-            last_modified=exchange.header("last-modified")[:100],
+            etag=first.get("etag", "")[:500],
+            last_modified=first.get("last-modified", "")[:100],
             title=page.title if page else "",
             directives=page.directives.text if page else "",
             links=links,
@@ -271,15 +285,18 @@ class Step:
 
     def _canonical(self, task: Task, page: PageContent | None) -> Discovered | None:
         """The page that this one says it is a form of, as deep as itself; most name themselves, for 5 us."""
-        url = normalise(page.canonical) if page is not None and page.canonical not in ("", task.url) else None
+        if page is None or page.canonical in ("", task.url):
+            return None
+        url = normalise(page.canonical)
         if url is None or (key := self._keys.key_of(url)) == task.key:
             return None
         return Discovered(
             url=url, key=key, host=host_of(url), depth=task.depth, via=Via.CANONICAL, parent=task.key
         )
 
-    def _page(self, exchange: Exchange, pdf: PdfReading | None) -> Reading:
-        decoded = self._decoded(exchange)
+    def _page(self, answer: Answer, pdf: PdfReading | None) -> Reading:
+        exchange, first, joined = answer.exchange, answer.first, answer.joined
+        decoded = self._decoded(answer)
         if isinstance(decoded, Undecodable):
             return Reading(note=f"not decoded: {decoded.reason}")
         # a PDF was read elsewhere, and whole
@@ -287,11 +304,11 @@ class Step:
         page = read_page(
             decoded.body[:most],
             url=exchange.url,
-            content_type=_joined(exchange.headers, "content-type"),
-            content_language=exchange.header("content-language"),
-            robots_tags=tuple(value for name, value in exchange.headers if name == "x-robots-tag"),
-            content_signal=_joined(exchange.headers, "content-signal"),
-            link_header=_joined(exchange.headers, "link"),
+            content_type=joined.get("content-type", ""),
+            content_language=first.get("content-language", ""),
+            robots_tags=_values(exchange.headers, "x-robots-tag") if "x-robots-tag" in first else (),
+            content_signal=joined.get("content-signal", ""),
+            link_header=joined.get("link", ""),
             product=self._settings.identity.product,
             with_text=self._needs_text,
             with_anchors=self._keeps_links,
@@ -302,15 +319,13 @@ class Step:
             page, note = with_pdf(page, pdf), pdf.reason or note
         return Reading(page, note, self._links.resolve(page.base, page.links))
 
-    def _decoded(self, exchange: Exchange) -> Decoded | Undecodable:
+    def _decoded(self, answer: Answer) -> Decoded | Undecodable:
         limits = self._settings.fetch
-        coding = _joined(exchange.headers, "content-encoding")
-        return decode_body(exchange.body, coding, limit=limits.max_decoded, max_ratio=limits.max_ratio)
+        coding = answer.joined.get("content-encoding", "")
+        return decode_body(answer.exchange.body, coding, limit=limits.max_decoded, max_ratio=limits.max_ratio)
 
-    async def _read_pdf(self, task: Task, exchange: Exchange) -> PdfReading | None:
-        if task.requisite or not _is_document(task, exchange) or not _is_pdf(exchange):
-            return None
-        decoded = self._decoded(exchange)
+    async def _read_pdf(self, answer: Answer) -> PdfReading | None:
+        decoded = self._decoded(answer)
         return None if isinstance(decoded, Undecodable) else await self._pdfs.read(decoded.body)
 
 
@@ -337,26 +352,29 @@ def _breaks_off(decoded: Decoded) -> str:
     return "" if decoded.complete or decoded.truncated else "the coded robots.txt breaks off"
 
 
-def _is_document(task: Task, exchange: Exchange) -> bool:
+def _answer(exchange: Exchange) -> Answer:
+    digests = digests_of(exchange)
+    first, joined = fields_of(exchange.headers)
+    return Answer(exchange, first, joined, _essence(joined), digests)
+
+
+def _is_document(task: Task, answer: Answer) -> bool:
+    exchange = answer.exchange
     if task.kind is not TaskKind.PAGE or exchange.status != 200 or not exchange.body:
         return False
-    return not task.requisite or _is_sheet(task, exchange)
+    return not task.requisite or (answer.declared == CSS and task.requisite <= _DEEPEST_SHEET)
 
 
-def _is_sheet(task: Task, exchange: Exchange) -> bool:
-    declared = parse_content_type(_joined(exchange.headers, "content-type")).essence
-    return declared == CSS and task.requisite <= _DEEPEST_SHEET
+def _is_pdf(task: Task, answer: Answer) -> bool:
+    return not task.requisite and (answer.declared == PDF or answer.exchange.body.startswith(b"%PDF-"))
 
 
-def _is_pdf(exchange: Exchange) -> bool:
-    if exchange.body.startswith(b"%PDF-"):
-        return True
-    return parse_content_type(_joined(exchange.headers, "content-type")).essence == PDF
+def _essence(fields: Fields) -> str:
+    return parse_content_type(fields.get("content-type", "")).essence
 
 
-def _joined(headers: Headers, name: str) -> str:
-    values = [value for key, value in headers if key == name]
-    return values[0] if len(values) == 1 else ", ".join(values)
+def _values(headers: Headers, name: str) -> tuple[str, ...]:
+    return tuple(value for key, value in headers if key == name)
 
 
 def _escaped(location: str) -> str:
@@ -365,39 +383,6 @@ def _escaped(location: str) -> str:
     if location.isascii():
         return location
     return "".join(char if char < "\x80" else f"%{ord(char):02X}" for char in location)
-
-
-def _judge_for(task: Task) -> Judge:
-    return _never if task.kind is TaskKind.ROBOTS or task.requisite else _unwanted_page
-
-
-def _never(status: int, headers: Headers, start: bytes) -> str:
-    return ""
-
-
-def _unwanted_page(status: int, headers: Headers, start: bytes) -> str:
-    """By the header, else by the bytes. Error pages are kept whatever they claim to be; they are small and say
-    what happened."""
-    if status != 200:
-        return ""
-    content_type = _joined(headers, "content-type")
-    essence = parse_content_type(content_type).essence
-    if not is_wanted(essence):
-        return content_type
-    found = sniff(essence, _plain_start(start, _joined(headers, "content-encoding")))
-    return "" if is_wanted(found) else f"{content_type or 'no type'}, but its bytes are {found}"
-
-
-def _plain_start(start: bytes, coding: str) -> bytes:
-    """The first bytes without their coding; none where they cannot be had, and then the header is believed."""
-    if not coding:
-        return start
-    if coding.lower() == "gzip":
-        # Most of the web: 9 us this way, 22 through all that `decode_body` is prepared for.
-        with contextlib.suppress(zlib.error):
-            return zlib.decompressobj(31).decompress(start[:_CODED_START], LOOKED_AT)
-    decoded = decode_body(start[:LOOKED_AT], coding, limit=LOOKED_AT)
-    return b"" if isinstance(decoded, Undecodable) else decoded.body
 
 
 def _outcome(

@@ -29,16 +29,27 @@ class Turns:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._too_late: list[asyncio.Future[None]] = []
 
+    def try_take(self) -> bool:
+        """Whether a page may be read at once: then it is our turn, and nothing may be awaited before."""
+        if self._waiting or self._is_over():
+            return False
+        self._begin()
+        return True
+
     async def take(self) -> None:
         """Returns when a page may be read; from there on nothing may be awaited before it is."""
-        if self._waiting or self._is_over():
+        if self.try_take():
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        await turn
+        while self._is_over():
             turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
+            self._too_late.append(turn)
             await turn
-            while self._is_over():
-                turn = asyncio.get_running_loop().create_future()
-                self._too_late.append(turn)
-                await turn
+        self._begin()
+
+    def _begin(self) -> None:
         if self._began is None:
             self._began = self._clock.now()
             self._end_soon()
