@@ -6,15 +6,16 @@ import asyncio
 import errno
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from skitter.desk.brain import Delivery
 from skitter.errors import ArchiveFailed
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Stats
-from skitter.model import Host, HostLease, Token
+from skitter.model import Host, HostLease, TaskKind, Token
 from skitter.seeds import read_seeds
 from skitter.settings import (
     CrawlSettings,
@@ -28,7 +29,7 @@ from skitter.settings import (
 from skitter.telemetry import Ended
 from skitter.wiring import Crawl, open_crawl
 from tests.keys import KEYS
-from tests.raw_server import page, sends, serving
+from tests.raw_server import RawServer, page, sends, serving
 
 
 def test_a_disk_that_cannot_be_synced_stops_the_crawl(
@@ -131,3 +132,51 @@ def test_a_machine_that_takes_longer_to_lease_than_a_lease_lasts_asks_for_everyt
     assert ended is Ended.COMPLETE
     assert (stats.leases_expired, stats.stale_outcomes) == (0, 0)
     assert sorted(asked) == sorted(2 * [b"/robots.txt", *(b"/%d" % number for number in range(5))])
+
+
+class StuckDesk:
+    """Its settles wait, once there are pages among them, until nothing more is asked of the web."""
+
+    def __init__(self, parts: Crawl, asked: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._settle, self._asked = parts.desk.settle, asked
+        self.settled = self.most_owed = 0
+        monkeypatch.setattr(parts.desk, "settle", self.settle)
+
+    async def settle(self, deliveries: Sequence[Delivery]) -> None:
+        if any(delivery.outcome.kind is TaskKind.PAGE for delivery in deliveries):
+            before = -1
+            while before < self._asked():
+                before = self._asked()
+                await asyncio.sleep(0.2)
+            self.most_owed = max(self.most_owed, before - self.settled)
+        await self._settle(deliveries)
+        self.settled += len(deliveries)
+
+
+def test_beyond_one_commit_nothing_is_asked_for_ahead_of_what_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a kill would cost more than was in flight."""
+    settings = Settings(
+        crawl=CrawlSettings(workers=1),
+        fetch=FetchSettings(allow_private=True, concurrency=2),
+        politeness=PolitenessSettings(delay=0.0, slow_factor=0.0),
+        traps=TrapSettings(enabled=False, probe=False),
+    )
+
+    async def crawl(servers: Sequence[RawServer]) -> StuckDesk:
+        async with open_crawl(CrawlFolder(tmp_path), settings) as parts, asyncio.timeout(60):
+            seeds = [f"{server.url}/{number}" for server in servers for number in range(60)]
+            await parts.frontier.admit(read_seeds(seeds, [], KEYS))
+            desk = StuckDesk(parts, lambda: sum(len(server.requests) for server in servers), monkeypatch)
+            assert await parts.loop.run() is Ended.COMPLETE
+            return desk
+
+    with (
+        serving(sends(page(b"a page"), keep=True)) as one,
+        serving(sends(page(b"a page"), keep=True)) as other,
+        serving(sends(page(b"a page"), keep=True)) as third,
+    ):
+        desk = asyncio.run(crawl([one, other, third]))
+    assert desk.settled == 3 * 61
+    assert 64 <= desk.most_owed <= 64 + 2

@@ -22,7 +22,7 @@ def run(use: Callable[[Slots, Quiet], Awaitable[None]], moving: int = 2, most: i
     async def main() -> None:
         quiet = Quiet()
         async with asyncio.timeout(10):
-            await use(Slots(moving, most, quiet), quiet)
+            await use(Slots(moving, most, quiet, lambda: 0), quiet)
 
     asyncio.run(main())
 
@@ -141,3 +141,23 @@ def test_who_comes_later_does_not_overtake_who_waits() -> None:
         assert slots.try_acquire()
 
     run(use)
+
+
+def test_what_is_owed_keeps_its_place_until_it_is_settled() -> None:
+    owed = Quiet()
+
+    async def main() -> None:
+        slots = Slots(2, 5, lambda: 0, owed)
+        await slots.acquire()
+        await slots.acquire()
+        third = asyncio.create_task(slots.acquire())
+        await settled()
+        owed.count = 1
+        slots.release()
+        await settled()
+        assert not third.done()
+        owed.count = 0
+        slots.look()
+        await third
+
+    asyncio.run(main())

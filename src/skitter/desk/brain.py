@@ -39,6 +39,11 @@ class Brain(Protocol):
     @property
     def standing(self) -> Standing: ...
 
+    @property
+    def backlog(self) -> int:
+        """Deliveries that are the brain's and not committed, beyond those that are on their way."""
+        ...
+
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]: ...
 
     async def settle(self, deliveries: Sequence[Delivery]) -> None:

@@ -76,6 +76,10 @@ class Desk:
     # -- for workers
 
     @property
+    def backlog(self) -> int:
+        return 0  # a settle ends with its commit
+
+    @property
     def standing(self) -> Standing:
         if self.is_short_of_room or self._is_ending:
             return Standing.CLOSING

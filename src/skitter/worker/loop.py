@@ -33,6 +33,8 @@ from skitter.worker.step import Step
 
 # Outcomes wait about this long for company; the price of a kill is a refetch of what waited.
 _PULSE = 0.05
+# Pages that the desk commits together.
+_SETTLED_AT_ONCE = 64
 # While others are served, leases that end wait so long for company; the more are held, the longer: each call of
 # the brain has its price, and the hosts rest meanwhile anyway.
 _SHORTEST_WAIT, _LONGEST_WAIT, _WAIT_PER_LEASE = 0.005, 0.025, 2e-5
@@ -97,13 +99,14 @@ class Loop:
         self._settings = settings
         self._name = name or f"{socket.gethostname()}-{os.getpid()}"
         self._horizon = horizon
-        self._slots = Slots(settings.fetch.concurrency, settings.fetch.connections, step.quiet)
+        self._slots = Slots(settings.fetch.concurrency, settings.fetch.connections, step.quiet, self._owed)
         self._leases: dict[Token, tuple[HostLease, float]] = {}
         self._serving: set[asyncio.Task[None]] = set()
         self._by_host: dict[Host, asyncio.Task[None]] = {}
         self._sleepers: set[asyncio.Future[None]] = set()
         self._ticks = Ticks(_TICK)
         self._deliveries: list[Delivery] = []
+        self._uncommitted = 0
         self._given_up: list[tuple[Host, Token]] = []
         self._wake = asyncio.Event()
         self._fault: BaseException | None = None
@@ -177,8 +180,14 @@ class Loop:
         given_up, self._given_up = self._given_up, []
         if deliveries:
             await self._brain.settle(deliveries)
+            self._uncommitted -= len(deliveries)
         if given_up:
             await self._brain.release(given_up)
+
+    def _owed(self) -> int:
+        """What was read and is not committed is repeated after a kill, like what is in flight; so beyond what one
+        commit takes it keeps its places. All are read at once after a pause, and 499 requests were lost."""
+        return max(0, self._uncommitted - _SETTLED_AT_ONCE) + self._brain.backlog
 
     async def _lease_more(self) -> Ended | None:
         standing = self._brain.standing
@@ -327,13 +336,12 @@ class Loop:
             if not self._try_claim_slot(pace):
                 await self._claim_slot(pace)
             try:
-                delivery = await self._step.run(lease, task, may_start)
+                if self._delivered(await self._step.run(lease, task, may_start), pace):
+                    return True
             except TooLate:
                 return True
             finally:
                 self._slots.release()
-            if self._delivered(delivery, pace):
-                return True
         return False
 
     def _try_claim_slot(self, pace: Pace) -> bool:
@@ -379,6 +387,7 @@ class Loop:
         """What came of one request; True when the host should be left alone after it."""
         pace.sent(delivery.outcome.sent_at)
         self._deliveries.append(delivery)
+        self._uncommitted += 1
         self.waiting_until = None
         result = delivery.outcome.result
         return isinstance(result, Failed) and RULES[result.kind].blames_host

@@ -209,6 +209,10 @@ class RemoteBrain:
         return len(self._waiting) + (len(self._batch.deliveries) if self._batch else 0)
 
     @property
+    def backlog(self) -> int:
+        return max(0, self.undelivered - _BATCH)
+
+    @property
     def is_away(self) -> bool:
         return self._is_away
 

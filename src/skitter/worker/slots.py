@@ -2,7 +2,8 @@
 
 The loop claims one before each request. A request that hardly moves gives up its place among those that move but
 keeps its connection; when it moves again it is counted again, and new ones wait until there is room. Without this
-2,000 hosts that drip a byte a second would stop a crawl of 256 places.
+2,000 hosts that drip a byte a second would stop a crawl of 256 places. An answer that was read keeps its place as
+long as a kill would cost it.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from collections.abc import Callable
 
 
 class Slots:
-    """`quiet` says how many of the requests in flight hardly move. First come, first served."""
+    """`quiet` says how many of the requests in flight hardly move, `owed` how many were answered and still have
+    their place. First come, first served."""
 
-    def __init__(self, moving: int, most: int, quiet: Callable[[], int]) -> None:
+    def __init__(self, moving: int, most: int, quiet: Callable[[], int], owed: Callable[[], int]) -> None:
         self._moving = moving
         self._most = most
         self._quiet = quiet
+        self._owed = owed
         self._held = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
@@ -59,5 +62,5 @@ class Slots:
                 turn.set_result(None)
 
     def _has_room(self) -> bool:
-        held = self._held
-        return held < self._most and (held < self._moving or held - self._quiet() < self._moving)
+        taken = self._held + self._owed()
+        return self._held < self._most and (taken < self._moving or taken - self._quiet() < self._moving)
