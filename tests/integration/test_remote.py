@@ -495,19 +495,34 @@ def with_links(made: Delivery, links: tuple[Discovered, ...]) -> Delivery:
     return msgspec.structs.replace(made, outcome=msgspec.structs.replace(made.outcome, result=result))
 
 
-def test_who_has_more_under_way_than_others_leaves_them_the_hosts_that_it_frees(tmp_path: Path) -> None:
-    """For a pulse: what nobody took by then it may have."""
-
+def test_who_holds_more_hosts_than_one_that_went_short_leaves_it_those_that_become_free(
+    tmp_path: Path,
+) -> None:
     async def use(where: str, office: Office) -> None:
         rich, poor = await joined(where), await joined(where, name="worker-2")
-        rich.in_flight = lambda: 10
+        rich.held = lambda: 10
         (robots,) = await rich.lease("", 10, 30.0)
         assert await poor.lease("", 10, 30.0) == []
         await rich.settle([dated(robots, office.clock.now() - 1.0)])
         assert (await rich.lease("", 10, 30.0), await office.frontier.leases(limit=10)) == ([], [])
-        (lease,) = await poor.lease("", 10, 30.0)
+        assert (await rich.lease("", 10, 30.0), await office.frontier.leases(limit=10)) == ([], [])
+        (lease,) = await poor.lease("", 1, 30.0)
         await poor.release([(lease.host, lease.token)])
-        assert len(await rich.lease("", 10, 30.0)) == 1
+        assert len(await rich.lease("", 10, 30.0)) == 1, "the other has all that it asked for"
+
+    run(tmp_path, use)
+
+
+def test_who_went_short_and_was_not_heard_since_keeps_nobody_waiting(tmp_path: Path) -> None:
+    async def use(where: str, office: Office) -> None:
+        rich, poor = await joined(where), await joined(where, name="worker-2")
+        rich.held = lambda: 10
+        (robots,) = await rich.lease("", 10, 30.0)
+        assert await poor.lease("", 10, 30.0) == []
+        await rich.settle([dated(robots, office.clock.now() - 1.0)])
+        async with asyncio.timeout(20):
+            while not await rich.lease("", 10, 30.0):
+                await asyncio.sleep(0.1)
 
     run(tmp_path, use)
 

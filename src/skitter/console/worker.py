@@ -101,6 +101,7 @@ async def _work(
         brain.in_flight = lambda: hands.fetcher.in_flight
         brain.log = Log(log_file or Path(os.devnull), clock)
         loop = Loop(brain, hands.step, clock, settings, name=name)
+        brain.held = lambda: loop.held
         running = asyncio.create_task(loop.run())
         draining = asyncio.create_task(_drain_when(stopped, loop))
         try:

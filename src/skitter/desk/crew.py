@@ -17,7 +17,7 @@ import msgspec
 
 from skitter.clock import Clock
 from skitter.desk.desk import Desk
-from skitter.desk.wire import Ask
+from skitter.desk.wire import Ask, LeaseAsk, SettleAsk
 from skitter.frontier.base import REMOTE
 from skitter.model import Host, HostLease, Token
 
@@ -25,6 +25,8 @@ T = TypeVar("T")
 _MOST = 10_000
 _MOST_LEASES = 8_192
 _SILENT_AFTER = 15.0
+# Who goes short asks again within a pulse.
+_SHORT_FOR = 1.0
 
 
 class Member(msgspec.Struct):
@@ -33,6 +35,8 @@ class Member(msgspec.Struct):
     incarnation: str
     heard_at: float
     in_flight: int = 0
+    held: int = 0
+    is_short: bool = False
     saved: int = 0
     leases: deque[tuple[Host, Token]] = msgspec.field(default_factory=lambda: deque(maxlen=_MOST_LEASES))
     replies: dict[str, tuple[int, asyncio.Future[Any]]] = {}
@@ -66,26 +70,30 @@ class Crew:
         told[1].set_result(reply)
         return reply
 
-    def heard(self, ask: Ask, *, in_flight: int | None = None, saved: int = 0) -> None:
+    def heard(self, ask: LeaseAsk | SettleAsk, *, saved: int = 0) -> None:
         member = self._member(ask)
         member.heard_at = self._clock.now()
         member.saved = max(member.saved, saved)
-        if in_flight is not None:
-            member.in_flight = in_flight
+        member.in_flight, member.held = ask.in_flight, ask.held
 
-    def has_more_than_others(self, ask: Ask) -> bool:
-        """Whether a worker has more under way than workers have on average. With few hosts it would keep those
-        that its own pages free, and the others would have few: of two one was seen to do a third of the work."""
-        own, present = self._member(ask).in_flight, self._present()
-        mean = sum(member.in_flight for member in present) / max(1, len(present))
-        return own > mean + 1
+    def has_its_share(self, ask: LeaseAsk | SettleAsk) -> bool:
+        """Whether somebody who holds fewer hosts went short just now: what becomes free is for that one. The
+        first to ask had taken all of sixteen hosts, and kept most: of two workers one did two thirds of the work."""
+        member, since = self._member(ask), self._clock.now() - _SHORT_FOR
+        return any(
+            other.is_short and other.held < member.held - 1 and other.heard_at > since
+            for other in self._members.values()
+        )
 
     def name_of(self, ask: Ask) -> str:
         """What the frontier calls the worker."""
         return self._prefix + ask.worker
 
-    def gave(self, ask: Ask, leases: Sequence[HostLease]) -> None:
-        self._member(ask).leases.extend((lease.host, lease.token) for lease in leases)
+    def gave(self, ask: LeaseAsk | SettleAsk, leases: Sequence[HostLease]) -> None:
+        member = self._member(ask)
+        member.leases.extend((lease.host, lease.token) for lease in leases)
+        member.held += len(leases)
+        member.is_short = len(leases) < ask.capacity
 
     async def died(self, worker: str) -> None:
         """Known to be dead, not only silent: its hosts need not wait for a deadline. Those that it had done with

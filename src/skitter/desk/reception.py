@@ -61,12 +61,12 @@ class Reception:
         return Joined(**self._signed(), settings=self._settings)
 
     async def lease(self, ask: LeaseAsk) -> Given:
-        self._crew.heard(ask, in_flight=ask.in_flight)
+        self._crew.heard(ask)
         leases = await self._crew.once(LEASE, ask, partial(self._leased, ask))
         return Given(**self._signed(), leases=leases)
 
     async def settle(self, ask: SettleAsk) -> Taken:
-        self._crew.heard(ask, in_flight=ask.in_flight, saved=ask.saved)
+        self._crew.heard(ask, saved=ask.saved)
         _check(ask.deliveries)
         if ask.server and ask.server != self._crew.server:
             return Taken(**self._signed(), settled=[])
@@ -82,10 +82,10 @@ class Reception:
         return Released(**self._signed())
 
     async def _leased(self, ask: LeaseAsk | SettleAsk) -> list[HostLease]:
-        if self._is_paused() or not ask.capacity:
-            return []
         crew, duration = self._crew, self._settings.frontier.lease_duration
-        found = await crew.desk.lease(crew.name_of(ask), ask.capacity, duration)
+        found: list[HostLease] = []
+        if ask.capacity and not self._is_paused() and not crew.has_its_share(ask):
+            found = await crew.desk.lease(crew.name_of(ask), ask.capacity, duration)
         crew.gave(ask, found)
         return found
 
@@ -94,7 +94,7 @@ class Reception:
         for part in _parts(ask.deliveries):
             settlements = await self._crew.desk.settled(part)
             verdicts += [settlement.settled for settlement in settlements]
-        return verdicts, [] if self._crew.has_more_than_others(ask) else await self._leased(ask)
+        return verdicts, await self._leased(ask)
 
     def _signed(self) -> dict[str, Any]:
         standing = Standing.PAUSED if self._is_paused() else self._crew.desk.standing

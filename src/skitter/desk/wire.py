@@ -42,6 +42,8 @@ class JoinAsk(Ask, frozen=True, kw_only=True):
 class LeaseAsk(Ask, frozen=True, kw_only=True):
     capacity: Annotated[int, Meta(ge=1, le=100_000)]
     in_flight: int = 0
+    held: int = 0
+    """Hosts."""
 
 
 class SettleAsk(Ask, frozen=True, kw_only=True):
@@ -55,6 +57,7 @@ class SettleAsk(Ask, frozen=True, kw_only=True):
     capacity: Annotated[int, Meta(ge=0, le=100_000)] = 0
     """Hosts that are wanted when this is settled: those that it frees are the next."""
     in_flight: int = 0
+    held: int = 0
 
 
 class LeasesAsk(Ask, frozen=True, kw_only=True):

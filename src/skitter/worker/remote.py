@@ -112,6 +112,7 @@ class RemoteBrain:
         self.offered = Offered()
         self.log: Log | None = None
         self.in_flight: Callable[[], int] = lambda: 0
+        self.held: Callable[[], int] = lambda: 0
 
     async def join(self) -> Settings:
         """The settings of the crawl. Raises `Away` when nobody is there."""
@@ -148,6 +149,7 @@ class RemoteBrain:
             sequence=self._lease_sequence,
             capacity=capacity,
             in_flight=self.in_flight(),
+            held=self.held(),
         )
         asked_at = self._clock.now()
         answer = await self._tried(LEASE, ask, Given)
@@ -260,6 +262,7 @@ class RemoteBrain:
             saved=self.offered.saved,
             capacity=self._appetite if hungry and not self._is_short else 0,
             in_flight=self.in_flight(),
+            held=self.held(),
         )
         reach(Point.BEFORE_DELIVERY)
         try:
