@@ -78,7 +78,7 @@ class Crew:
 
     def has_its_share(self, ask: LeaseAsk | SettleAsk) -> bool:
         """Whether somebody who holds fewer hosts went short just now: what becomes free is for that one. The
-        first to ask had taken all of sixteen hosts, and kept most: of two workers one did two thirds of the work."""
+        first to ask took all of sixteen hosts, and kept most: one of two workers did two thirds of the work."""
         member, since = self._member(ask), self._clock.now() - _SHORT_FOR
         return any(
             other.is_short and other.held < member.held - 1 and other.heard_at > since
