@@ -4,13 +4,16 @@
 
 The same crawl (20 links a page, two of them new) goes on in one frontier per size, each in a process of its own,
 a stretch of pages in each in turn, so that all meet the same machine: once with hosts that grow in number, 20
-URLs each, and once with the same 2,000 hosts, which grow in size. A table, the targets and one JSON object as the
-last line; exit code 1 when a page costs more than 1.2 times as much.
+URLs each, and once with the same 2,000 hosts, which grow in size. That is lease and settle alone. Then whole
+crawls of 500 names for one nginx (openjdk-17-doc), of which so many URLs are known, 2,000 pages of each in turn:
+fetched, read, archived and settled. A table, the targets and one JSON object as the last line; exit code 1 when a
+page costs more than 1.2 times as much.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,11 +26,15 @@ import msgspec
 
 from bench._crawls import child_environment
 from bench._growing import Stretch
+from bench._grown_crawl import grown_crawls
 from bench._report import last_line, progress, table, ticking
 from bench._targets import Target, judged, show_targets
+from bench.archive import DOCUMENTS
 
 GROWTH = 1.2
 STRETCH = 1_000
+CRAWLED = 2_000
+WHOLE = "whole crawls"
 HOSTS: dict[str, Callable[[int], int]] = {
     "more hosts": lambda urls: urls // 20,
     "larger hosts": lambda urls: 2_000,
@@ -85,6 +92,20 @@ def measured(sizes: Sequence[int], hosts_for: Callable[[int], int], rounds: int)
     return found
 
 
+def crawled(nginx: str, sizes: Sequence[int], rounds: int) -> dict[int, list[Stretch]]:
+    found: dict[int, list[Stretch]] = {size: [] for size in sizes}
+    with (
+        tempfile.TemporaryDirectory(prefix="skitter-growth-") as name,
+        grown_crawls(nginx, Path(name), sizes) as grown,
+    ):
+        for number in range(1, rounds + 1):
+            for crawl in grown:
+                stretch = crawl.stretch(CRAWLED)
+                found[crawl.urls].append(stretch)
+                progress(f"round {number} of {rounds}, {crawl.urls:,}: {stretch.us:.0f} us a page")
+    return found
+
+
 def growth(found: Mapping[int, Sequence[Stretch]]) -> float:
     """The dearest size against the smallest, at equal pace."""
     costs = [median(stretch.us / stretch.pace for stretch in found[size]) for size in sorted(found)]
@@ -112,6 +133,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     sizes, rounds = ([10_000, 100_000], 3) if options.quick else (options.sizes, options.rounds)
     found = {shape: measured(sizes, hosts_for, rounds) for shape, hosts_for in HOSTS.items()}
+    nginx = shutil.which("nginx")
+    if nginx is None or not DOCUMENTS.is_dir():
+        print("whole crawls are left out: they need nginx and openjdk-17-doc", file=sys.stderr)
+    else:
+        found[WHOLE] = crawled(nginx, sizes, max(3, rounds // 2))
     words = "CPU of a page, the dearest size times the smallest, at equal pace"
     targets = [Target(f"{words}, {shape}", growth(by_size), most=GROWTH) for shape, by_size in found.items()]
     print(curve(found))

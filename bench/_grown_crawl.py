@@ -1,0 +1,86 @@
+"""A whole crawl that knows so many URLs: what a page of it takes, fetched, read, archived and settled.
+
+A part of `bench.growth`. Hundreds of names for one nginx; so many pages of each are known before the first is
+asked for. What starting and ending take is measured by itself and left out: an opened frontier is no page.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench._crawls import Usage, run_with_usage, skitter_command
+from bench._gauge import Meter
+from bench._growing import Stretch
+from bench._nginx import serving
+from bench._report import ticking
+from bench.archive import DOCUMENTS
+
+_HOSTS = 500
+_LARGEST = 100_000
+
+
+class GrownCrawl:
+    """A folder with `urls` known, and what it takes to go on there."""
+
+    def __init__(self, folder: Path, urls: int, port: int) -> None:
+        self._folder = folder
+        self._port = port
+        self.urls = urls
+        self._pages = 1
+        seeds = folder / "seeds"
+        seeds.write_text("".join(f"{url}\n" for url in _known(urls)))
+        (folder / "settings.toml").write_text("[politeness]\ndelay = 0\nslow_factor = 0\n")
+        self._crawl(str(seeds))
+
+    def stretch(self, pages: int) -> Stretch:
+        """By the CPU of all processes of the crawl."""
+        meter = Meter()
+        with meter.aside():
+            idle = self._crawl()
+        self._pages += pages
+        with meter.aside():
+            usage = self._crawl()
+        meter.read()
+        return Stretch((usage.cpu - idle.cpu) / pages * 1e6, meter.pace, self.urls, usage.rss)
+
+    def _crawl(self, *seeds: str) -> Usage:
+        """Until there are `_pages` in all."""
+        output = self._folder / "output"
+        command = skitter_command("crawl", *seeds, "--into", str(self._folder / "crawl"), "--workers", "1")
+        command += ["--config", str(self._folder / "settings.toml"), "--allow-private", "--json"]
+        command += ["--resolve", f"*:80:127.0.0.1:{self._port}", "--max-pages", str(self._pages)]
+        with output.open("wb") as stream:
+            usage = run_with_usage(command, stream)
+        last = json.loads(output.read_text().splitlines()[-1])
+        found = last.get("last", last)["pages"]
+        if usage.code or found > self._pages:
+            raise SystemExit(f"a crawl for {self._pages:,} pages ended with {found:,}: {last}")
+        return usage
+
+
+@contextmanager
+def grown_crawls(nginx: str, folder: Path, sizes: Sequence[int]) -> Iterator[list[GrownCrawl]]:
+    with serving(nginx, DOCUMENTS, folder) as port:
+        crawls = []
+        for size in sizes:
+            place = folder / str(size)
+            place.mkdir()
+            with ticking(f"a crawl that knows {size:,} URLs", every=10.0):
+                crawls.append(GrownCrawl(place, size, port))
+        yield crawls
+
+
+def _known(urls: int) -> Iterator[str]:
+    """Without the indexes: with thousands of links a page they would be most of a stretch."""
+    paths = sorted(
+        path.relative_to(DOCUMENTS).as_posix()
+        for path in DOCUMENTS.rglob("*.html")
+        if path.stat().st_size < _LARGEST
+    )
+    random.Random(1).shuffle(paths)
+    for number in range(urls):
+        yield f"http://g{number % _HOSTS}.test/{paths[number // _HOSTS]}"
