@@ -296,6 +296,21 @@ def test_what_waits_to_be_delivered_keeps_its_lease_and_no_more_is_leased(tmp_pa
     run(tmp_path, use)
 
 
+def test_a_server_that_was_started_anew_sees_the_gaps_that_there_were(tmp_path: Path) -> None:
+    """The first answer of the last one took long, so that its clock could be ahead of ours by as much. That of the
+    new one comes at once; of two requests of a lease one is told to each."""
+
+    async def use(where: str, office: Office) -> None:
+        brain = await joined(where)
+        (lease,) = await brain.lease("", 10, 30.0)
+        brain._server, brain._offset = "the last one", brain._offset + 0.4
+        before = brain._offset
+        await brain.settle([dated(lease, office.clock.now() - 1.0)])
+        assert (brain.undelivered, brain._offset) == (0, before)
+
+    run(tmp_path, use)
+
+
 def test_a_server_that_was_started_anew_gets_times_by_its_own_clock(tmp_path: Path) -> None:
     """The last one's may have been hours ahead, and a host that was asked in the future waits until then."""
 

@@ -63,6 +63,8 @@ _BATCH = 128
 _BATCH_BYTES = 8_000_000
 # Seconds. The loop has leases to renew, too; what is left is delivered on its next pulse.
 _LONGEST_FLUSH = 0.5
+# Seconds by which the bound of the server's clock may be too high: its hosts rest so much longer.
+_LOOSE = 1.0
 # Of a lease's duration: how often the leases of what waits to be delivered are renewed.
 _KEEP_AT = 0.25
 # Beyond this nothing more is leased: the server takes less than is fetched. Not sooner, or hosts run out here
@@ -330,12 +332,15 @@ class RemoteBrain:
         """The offset to the server's clock is an upper bound, and is not touched without need: if it went up and
         down with every answer, so would the gaps between requests that the server sees."""
         latest, soonest = answer.now - asked_at, answer.now - heard_at
+        is_bound = soonest <= self._offset
         if answer.server != self._server:
             if self._server:
                 # It may have lost its last second: what it was told then it must be told again.
                 self.offered.forget()
-            self._server, self._offset = answer.server, latest
-        elif self._offset < soonest:
+            # A new one has a clock of its own, which mostly says the same; a lease may have begun under the last.
+            is_bound = bool(self._server) and latest <= self._offset <= latest + _LOOSE
+            self._server = answer.server
+        if not is_bound:
             self._offset = latest
         self._standing = answer.standing
 
