@@ -297,8 +297,8 @@ def test_what_waits_to_be_delivered_keeps_its_lease_and_no_more_is_leased(tmp_pa
 
 
 def test_a_server_that_was_started_anew_sees_the_gaps_that_there_were(tmp_path: Path) -> None:
-    """The first answer of the last one took long: its clock could be ahead of ours by as much. That of the new one
-    comes at once; of two requests of a lease one is told to each."""
+    """The first answer of the last one took long: its clock could be ahead of ours by as much. That of the new
+    one comes at once; of two requests of a lease one is told to each."""
 
     async def use(where: str, office: Office) -> None:
         brain = await joined(where)
