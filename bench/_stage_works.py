@@ -21,7 +21,7 @@ from typing import TypeVar
 import msgspec
 from isal import isal_zlib
 
-import skitter.archive.tables  # noqa: F401  (0.3 s once a process, not a cost of a page)
+import skitter.archive.tables  # noqa: F401  (once a process, not a cost of a page)
 from bench._growing import Grown
 from bench._keys import KEYS, key_of
 from bench.archive import Given, archived, by_fastwarc, by_warcio, exchanges, read

@@ -218,7 +218,7 @@ def main() -> int:
         print(f"no HTML files in {options.folder}: install openjdk-17-doc or give --folder", file=sys.stderr)
         return 2
     given = read(found, LinkReader(KEYS))
-    import skitter.archive.tables  # noqa: F401  (0.3 s once a process, not a cost of a page)
+    import skitter.archive.tables  # noqa: F401  (once a process, not a cost of a page)
 
     gc.set_threshold(*GC_THRESHOLDS)  # as in a crawl
 

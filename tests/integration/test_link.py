@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from skitter.errors import UsageError
-from skitter.worker.link import Away, Link, Refused
+from skitter.worker.framed import _Frames
+from skitter.worker.link import Away, Link, Refused, Wire, _Http
 
 GOOD = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
@@ -94,6 +96,26 @@ def test_an_answer_nobody_asked_for_is_not_taken_for_the_next_one() -> None:
 
     first, second = against([GOOD + GOOD.replace(b"ok", b"no"), GOOD], use)
     assert first.split()[0] != second.split()[0], "what else that server says is not read"
+
+
+@pytest.mark.parametrize("speaking", [_Http, _Frames])
+def test_a_server_that_speaks_first_is_hung_up_on(speaking: Callable[[], Wire]) -> None:
+    faults: list[dict[str, Any]] = []
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"welcome")
+        await reader.read()
+        writer.close()
+
+    async def use() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: faults.append(context))
+        async with await asyncio.start_server(greet, "127.0.0.1", 0) as server:
+            _, wire = await loop.create_connection(speaking, *server.sockets[0].getsockname())
+            await asyncio.wait_for(wire.closed, 10)
+
+    asyncio.run(use())
+    assert faults == []
 
 
 def test_a_refusal_is_told_in_the_servers_words() -> None:

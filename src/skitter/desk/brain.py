@@ -35,6 +35,11 @@ class Standing(StrEnum):
     """No new requests: the disk is nearly full."""
 
 
+# Pages that are committed together. After a burst 256 are delivered at once, and a kill takes along what is not
+# committed.
+COMMITTED_AT_ONCE = 64
+
+
 class Brain(Protocol):
     @property
     def standing(self) -> Standing: ...

@@ -1,6 +1,6 @@
 """The workers in other processes, as the desk sees them: what each was told last, and what it said of itself.
 
-Between `service/work.py` and the desk. An ask that was answered already is answered again with the same words, so
+Between `reception.py` and the desk. An ask that was answered already is answered again with the same words, so
 a worker whose answer got lost may ask as often as it likes. Bounded, and lost with the process: a worker that
 speaks to a new one is told by `server`, and what it settles a second time changes nothing.
 """

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from skitter.archive.store import Archive
 from skitter.clock import Clock
-from skitter.desk.brain import Delivery, Standing
+from skitter.desk.brain import COMMITTED_AT_ONCE, Delivery, Standing
 from skitter.desk.filing import Filing
 from skitter.desk.precedence import Precedence
 from skitter.desk.report import Report
@@ -30,9 +30,6 @@ from skitter.settings import Settings
 from skitter.telemetry import Ended
 
 _HOUSEKEEPING = 1.0
-# Pages that are committed together. After a burst 256 are delivered at once, and a kill takes along what is not
-# committed.
-_AT_ONCE = 64
 # Seconds between two beats after which we were stopped, or busy with something else; and how long those are heard
 # then who asked for more time meanwhile.
 _STALL, _HEARING = 0.5, 2.0
@@ -93,8 +90,8 @@ class Desk:
 
     async def settle(self, deliveries: Sequence[Delivery]) -> None:
         self._check()
-        for start in range(0, len(deliveries), _AT_ONCE):
-            await self.settled(deliveries[start : start + _AT_ONCE])
+        for start in range(0, len(deliveries), COMMITTED_AT_ONCE):
+            await self.settled(deliveries[start : start + COMMITTED_AT_ONCE])
 
     async def settled(self, deliveries: Sequence[Delivery]) -> list[Settlement]:
         self._check()

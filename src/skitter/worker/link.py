@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -123,7 +124,7 @@ def _written(fields: dict[str, str]) -> bytes:
     return "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode()
 
 
-class Wire(asyncio.Protocol):
+class Wire(asyncio.Protocol, ABC):
     """One exchange after the other: `_answer` is awaited while one is under way, and whatever comes otherwise
     ends the connection. What an answer looks like is for the kinds of it to say."""
 
@@ -131,6 +132,7 @@ class Wire(asyncio.Protocol):
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._answer: asyncio.Future[tuple[int, bytes]] | None = None
         self._transport: asyncio.Transport
+        self._room = 0
         self._begin()
 
     @property
@@ -150,13 +152,13 @@ class Wire(asyncio.Protocol):
     def close(self) -> None:
         self._transport.close()
 
+    @abstractmethod
     def _begin(self) -> None:
         """An answer is about to be read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _read(self, data: bytes) -> None:
         """A piece of it. Raises EOFError when it is none."""
-        raise NotImplementedError
 
     # -- the transport's calls
 

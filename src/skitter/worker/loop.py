@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 from skitter.clock import Clock
-from skitter.desk.brain import Brain, Delivery, Standing
+from skitter.desk.brain import COMMITTED_AT_ONCE, Brain, Delivery, Standing
 from skitter.desk.desk import ended_by
 from skitter.fetch.curl import TooLate
 from skitter.fetch.ticks import Ticks
@@ -33,8 +33,6 @@ from skitter.worker.step import Step
 
 # Outcomes wait about this long for company; the price of a kill is a refetch of what waited.
 _PULSE = 0.05
-# Pages that the desk commits together.
-_SETTLED_AT_ONCE = 64
 # While others are served, leases that end wait so long for company; the more are held, the longer: each call of
 # the brain has its price, and the hosts rest meanwhile anyway.
 _SHORTEST_WAIT, _LONGEST_WAIT, _WAIT_PER_LEASE = 0.005, 0.025, 2e-5
@@ -186,8 +184,8 @@ class Loop:
 
     def _owed(self) -> int:
         """What was read and is not committed is repeated after a kill, like what is in flight; so beyond what one
-        commit takes it keeps its places. All are read at once after a pause, and 499 requests were lost."""
-        return max(0, self._uncommitted - _SETTLED_AT_ONCE) + self._brain.backlog
+        commit takes it keeps its places. All are read at once after a pause, and one kill repeated 499."""
+        return max(0, self._uncommitted - COMMITTED_AT_ONCE) + self._brain.backlog
 
     async def _lease_more(self) -> Ended | None:
         standing = self._brain.standing

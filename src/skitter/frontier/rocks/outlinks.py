@@ -71,7 +71,7 @@ def _unsure(
 def _unheard_of(turn: Turn, ident: bytes, keys: bytes, parent: bytes | None) -> Sequence[int]:
     """The places of those that are not known for certain, or that the host of `parent` was not heard to link."""
     numbers = turn.book.certain.lacks(keys, ident)
-    if not numbers:
+    if not numbers or not parent:
         return numbers
-    has_heard, linker = turn.book.recent.has_heard, parent[:2] if parent else b""
+    has_heard, linker = turn.book.recent.has_heard, parent[:2]
     return [number for number in numbers if not has_heard(keys[_KEY * number : _KEY * number + _KEY], linker)]
