@@ -30,12 +30,14 @@ _SHORT_FOR = 1.0
 
 
 class Member(msgspec.Struct):
-    """A worker by its last word. `replies` has the last reply by kind: it asks one thing after the other."""
+    """A worker by its last word. `replies` has the last reply by kind: it asks one thing after the other. `hosts`
+    is the most that it held lately, at `hosts_at`: what it has just answered for is free, and no less its own."""
 
     incarnation: str
     heard_at: float
     in_flight: int = 0
-    held: int = 0
+    hosts: int = 0
+    hosts_at: float = 0.0
     is_short: bool = False
     saved: int = 0
     leases: deque[tuple[Host, Token]] = msgspec.field(default_factory=lambda: deque(maxlen=_MOST_LEASES))
@@ -74,26 +76,31 @@ class Crew:
         member = self._member(ask)
         member.heard_at = self._clock.now()
         member.saved = max(member.saved, saved)
-        member.in_flight, member.held = ask.in_flight, ask.held
+        member.in_flight = ask.in_flight
 
-    def has_its_share(self, ask: LeaseAsk | SettleAsk) -> bool:
-        """Whether somebody who holds fewer hosts went short just now: what becomes free is for that one. The
-        first to ask took all of sixteen hosts, and kept most: one of two workers did two thirds of the work."""
-        member, since = self._member(ask), self._clock.now() - _SHORT_FOR
-        return any(
-            other.is_short and other.held < member.held - 1 and other.heard_at > since
-            for other in self._members.values()
-        )
+    def share(self, ask: LeaseAsk | SettleAsk) -> int:
+        """How many hosts this one may be given now. As long as somebody else goes short, no more than its part
+        of those that all hold: the first to ask took all of sixteen, answered for all at once, and was given all
+        again, so that one of two workers idled for the first eight seconds of a crawl."""
+        since, me = self._clock.now() - _SHORT_FOR, self._member(ask)
+        others = [other for other in self._members.values() if other is not me and other.heard_at > since]
+        if not any(other.is_short for other in others):
+            return ask.capacity
+        hosts = me.hosts + sum(other.hosts for other in others)
+        return min(ask.capacity, max(0, -(-hosts // (len(others) + 1)) - ask.held))
 
     def name_of(self, ask: Ask) -> str:
         """What the frontier calls the worker."""
         return self._prefix + ask.worker
 
-    def gave(self, ask: LeaseAsk | SettleAsk, leases: Sequence[HostLease]) -> None:
-        member = self._member(ask)
+    def gave(self, ask: LeaseAsk | SettleAsk, share: int, leases: Sequence[HostLease]) -> None:
+        """Of as many as were its `share`."""
+        member, now = self._member(ask), self._clock.now()
         member.leases.extend((lease.host, lease.token) for lease in leases)
-        member.held += len(leases)
-        member.is_short = len(leases) < ask.capacity
+        member.is_short = len(leases) < share
+        hosts = ask.held + len(leases)
+        if hosts >= member.hosts or now - member.hosts_at > _SHORT_FOR:
+            member.hosts, member.hosts_at = hosts, now
 
     async def died(self, worker: str) -> None:
         """Known to be dead, not only silent: its hosts need not wait for a deadline. Those that it had done with

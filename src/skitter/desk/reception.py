@@ -83,10 +83,11 @@ class Reception:
 
     async def _leased(self, ask: LeaseAsk | SettleAsk) -> list[HostLease]:
         crew, duration = self._crew, self._settings.frontier.lease_duration
-        found: list[HostLease] = []
-        if ask.capacity and not self._is_paused() and not crew.has_its_share(ask):
-            found = await crew.desk.lease(crew.name_of(ask), ask.capacity, duration)
-        crew.gave(ask, found)
+        if not ask.capacity or self._is_paused():
+            return []
+        share = crew.share(ask)
+        found = await crew.desk.lease(crew.name_of(ask), share, duration) if share else []
+        crew.gave(ask, share, found)
         return found
 
     async def _settled(self, ask: SettleAsk) -> tuple[list[Settled], list[HostLease]]:

@@ -85,8 +85,7 @@ class _Batch(NamedTuple):
 class RemoteBrain:
     """`_waiting` are deliveries with the time they came in and their weight, together `_bytes`; `_batch` is the
     one under way, which keeps its number until it is answered. `_appetite` is for how many hosts the loop asked
-    last: with what it settles next so many are asked for again, and wait in `_given` to be fetched. Where these
-    were too few, `_is_short`, others have their chance first, and the loop's own next ask is sent."""
+    last: with what it settles next so many are asked for again, and wait in `_given` to be fetched."""
 
     def __init__(self, link: Link, clock: Clock, name: str) -> None:
         self._link = link
@@ -109,7 +108,7 @@ class RemoteBrain:
         self._lease_sequence: int | None = None
         self._appetite = 0
         self._given: list[HostLease] | None = None
-        self._is_given_now = self._is_short = False
+        self._is_given_now = False
         self._released: list[tuple[Host, Token]] = []
         self.offered = Offered()
         self.log: Log | None = None
@@ -157,7 +156,7 @@ class RemoteBrain:
         answer = await self._tried(LEASE, ask, Given)
         if answer is None:
             return []
-        self._lease_sequence, self._is_short = None, False
+        self._lease_sequence = None
         return [self._translated(lease, answer.now, asked_at) for lease in answer.leases]
 
     async def settle(self, deliveries: Sequence[Delivery]) -> None:
@@ -262,7 +261,7 @@ class RemoteBrain:
             deliveries=[self._dated(delivery) for delivery in batch.deliveries],
             server=self._server,
             saved=self.offered.saved,
-            capacity=self._appetite if hungry and not self._is_short else 0,
+            capacity=self._appetite if hungry else 0,
             in_flight=self.in_flight(),
             held=self.held(),
         )
@@ -286,7 +285,7 @@ class RemoteBrain:
         if ask.capacity or taken.leases:
             given = [self._translated(lease, taken.now, asked_at) for lease in taken.leases]
             self._given = [*(self._given or ()), *given]
-            self._is_given_now, self._is_short = True, len(given) < ask.capacity
+            self._is_given_now = True
 
     def _next_batch(self) -> _Batch:
         batch = _Batch(self._next(), self._waiting[0][0], [])
