@@ -72,8 +72,8 @@ def complain(bench: str, absent: Sequence[str]) -> int:
 
 
 def peers_python() -> str | None:
-    """The interpreter of the peers' environment, made on first use; None where it cannot be made. It is the one that
-    runs skitter: how a Python was compiled is worth 10 to 12 % to both."""
+    """The interpreter of the peers' environment, made on first use; None where it cannot be made. It is of
+    the Python that runs skitter: how one was compiled is worth 10 to 12 %."""
     python = CACHE / "peers" / "bin" / "python"
     mark = CACHE / "peers" / "installed"
     wanted = "\n".join((*PINNED, sys.base_prefix))
