@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from skitter.frontier.keyset_plain import MOST_LINKERS, has_linker
 from skitter.frontier.rocks.book import Book
-from skitter.frontier.rocks.caches import MOST_LINKERS, has_linker
 from skitter.frontier.rocks.rows import Fresh, HostRow, UrlRow, fresh
 from skitter.frontier.rocks.trap_views import trap_words
 from skitter.frontier.rocks.traps import Stopped, Traps, is_let_through
