@@ -13,20 +13,23 @@ from itertools import groupby
 from operator import attrgetter
 
 from skitter.model import Bundle, Discovered, Fetched, UrlKey
-from skitter.urls.canonical import host_of
+
+try:
+    from skitter.native.bundles import picked as _picked
+except ImportError:
+    from skitter.frontier.bundles_plain import picked as _picked
 
 _KEY = 16
 _common = attrgetter(*Bundle.__struct_fields__[2:])
-_alike = attrgetter("host", *Bundle.__struct_fields__[2:])
 
 
 def runs_of(links: Iterable[Discovered]) -> list[list[Discovered]]:
-    """Links that differ in URL and key alone, and are of one host."""
-    return [list(run) for _, run in groupby(links, _alike)]
+    """Links that differ in URL, key and host alone."""
+    return [list(run) for _, run in groupby(links, _common)]
 
 
 def bundled(links: Iterable[Discovered]) -> tuple[Bundle, ...]:
-    return tuple([_bundle(list(run)) for _, run in groupby(links, _common)])
+    return tuple([_bundle(run) for run in runs_of(links)])
 
 
 def _bundle(run: Sequence[Discovered]) -> Bundle:
@@ -66,26 +69,20 @@ def urls_of(bundle: Bundle) -> list[str]:
     return bundle.urls.split("\n")
 
 
-def picked(bundle: Bundle, numbers: Iterable[int]) -> list[Discovered]:
-    """Some of its links, by their places."""
-    keys, urls = bundle.keys, urls_of(bundle)
-    # Field by field: 0.4 us a link, 0.8 from a dict of what is common.
-    depth, via, parent = bundle.depth, bundle.via, bundle.parent
-    hops, priority, requisite = bundle.hops, bundle.priority, bundle.requisite
-    return [
-        Discovered(
-            url=(url := urls[number]),
-            key=UrlKey(keys[_KEY * number : _KEY * number + _KEY]),
-            host=host_of(url),
-            depth=depth,
-            via=via,
-            parent=parent,
-            hops=hops,
-            priority=priority,
-            requisite=requisite,
-        )
-        for number in numbers
-    ]
+def picked(bundle: Bundle, numbers: Sequence[int]) -> list[Discovered]:
+    """Some of its links, by their places: 0.3 us each."""
+    return _picked(
+        bundle.keys,
+        bundle.urls,
+        numbers,
+        Discovered,
+        bundle.depth,
+        bundle.via,
+        bundle.parent,
+        bundle.hops,
+        bundle.priority,
+        bundle.requisite,
+    )
 
 
 def fewer(bundle: Bundle, numbers: Sequence[int]) -> Bundle:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from skitter.frontier.bundles import picked, runs_of, size
+from skitter.frontier.bundles import picked, size
 from skitter.frontier.rocks.admission import ADDED, KNOWN, Admission
 from skitter.frontier.rocks.turn import Turn
 from skitter.model import Bundle, Discovered, Via
@@ -37,11 +37,10 @@ def admit_links(turn: Turn, admission: Admission, ident: bytes, bundles: Sequenc
         if not (numbers := _unsure(turn, ident, bundle)):
             continue
         links = picked(bundle, numbers)
-        for run in runs_of(links) if len(links) > 1 else (links,):
-            for link, verdict in zip(run, admission.admit_run(turn, run), strict=True):
-                if verdict is not KNOWN:
-                    fresh.append(link)
-                    added += verdict is ADDED
+        for link, verdict in zip(links, admission.admit_run(turn, links), strict=True):
+            if verdict is not KNOWN:
+                fresh.append(link)
+                added += verdict is ADDED
     return Admitted(added, total - len(fresh), len(fresh) - added, fresh)
 
 
