@@ -208,7 +208,8 @@ def test_what_is_kept_of_a_large_hosts_new_urls_follows_what_other_hosts_say_of_
     driver.open_host(*(host + "/" for host in hosts))
     leases = {lease.host: lease for lease in driver.lease()}
     pages = [
-        tuple(discovered(f"{large}/{number}") for number in half) for half in (range(70), range(70, 140))
+        tuple(discovered(f"{large}/{number}", priority=None) for number in half)
+        for half in (range(70), range(70, 140))
     ]
     driver.answer(leases[Host(large)], Fetched(status=200, bundles=bundled(pages[0])))
     driver.answer(leases[Host(hosts[1])], Fetched(status=200, bundles=bundled(pages[1])))

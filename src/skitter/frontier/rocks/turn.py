@@ -294,6 +294,7 @@ class Turn:
                 self.count(_IN_PROGRESS, -out)
         self.delete("leases", ident)
         self.delete("timers", micros(lease.deadline) + ident)
+        self.book.forget_lease(lease.token)
         host.errands += lease.errands
         host.lease = None
 
