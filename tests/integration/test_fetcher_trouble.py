@@ -182,6 +182,20 @@ def test_each_request_has_limits_of_its_own_whoever_began_before_it() -> None:
     assert kinds == [FailureKind.FIRST_BYTE_TIMEOUT] * 2
 
 
+def test_after_a_request_that_was_given_up_others_are_answered() -> None:
+    limits = FetchSettings(first_byte_timeout=0.3, stall_timeout=0.3, total_timeout=3)
+
+    async def use(fetcher: Fetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
+        return await fetcher.fetch(mute.url + "/"), await fetcher.fetch(server.url + "/")
+
+    with serving(silent()) as mute, serving(sends(page(b"here"))) as server:
+        given_up, answered = run(use, limits)
+    assert isinstance(given_up, Failed)
+    assert given_up.kind is FailureKind.FIRST_BYTE_TIMEOUT
+    assert isinstance(answered, Exchange)
+    assert answered.body == b"here"
+
+
 @pytest.mark.parametrize("stall", [0.3, 1.0, 5.0])
 def test_no_answer_is_a_first_byte_time_out_whatever_the_stall_limit(stall: float) -> None:
     limits = FetchSettings(connect_timeout=5.0, first_byte_timeout=1.0, stall_timeout=stall, total_timeout=20)
