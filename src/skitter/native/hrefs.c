@@ -366,7 +366,8 @@ static PyObject *told(PyObject *module, PyObject *const *args, Py_ssize_t count)
 static PyMethodDef methods[] = {
     {"resolve", resolve, METH_VARARGS,
      "Of each link the URL, key and host, or None where its href is neither plain nor known; and where those are."},
-    {"followed", (PyCFunction)(void (*)(void))followed, METH_FASTCALL, "The keys of what a page lets us follow, each URL once, and the URLs, one a line."},
+    {"followed", (PyCFunction)(void (*)(void))followed, METH_FASTCALL,
+     "The keys of what a page lets us follow, each URL once, and the URLs, one a line."},
     {"told", (PyCFunction)(void (*)(void))told, METH_FASTCALL, "Each target once, with its link."},
     {NULL, NULL, 0, NULL},
 };
