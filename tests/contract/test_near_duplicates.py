@@ -7,6 +7,7 @@ import random
 import pytest
 from msgspec.structs import replace
 
+from skitter.frontier.rocks import near_index
 from skitter.frontier.rocks.near_index import MOST_ALIKE
 from skitter.frontier.rocks.turn import Turn
 from skitter.model import FailureKind, Fetched, NotModified, Result
@@ -220,13 +221,19 @@ def test_an_original_is_still_found_after_others_with_the_same_half(driver: Driv
     assert resemblance(driver, C) == (A, 3)
 
 
-def test_the_filter_that_a_clean_end_left_is_believed_and_one_that_is_older_is_not(start: Start) -> None:
+@pytest.mark.parametrize("many", [1, near_index._MANY])
+def test_the_filter_that_a_clean_end_left_is_believed_and_one_that_is_older_is_not(
+    start: Start, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    """One of few fingerprints leaves no file, and is learnt again."""
+    monkeypatch.setattr(near_index, "_MANY", many)
     driver = start()
     visit(driver, A, text())
     for _ in range(2):  # the second time nobody has asked it meanwhile
         driver.ask(driver.frontier.close())
         driver.frontier = driver._opener(driver.settings, driver.clock)
     assert driver.frontier._book.near._stamp
+    assert driver.frontier._book.near._file.exists() is (many == 1)
     driver.clock.advance(1)
     visit(driver, B, text(1))
     visit(driver, C, text(*range(20)))
