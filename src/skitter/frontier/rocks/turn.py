@@ -20,6 +20,7 @@ from skitter.frontier.rocks.rows import (
     Errand,
     Fresh,
     HostRow,
+    KindOfLink,
     LeasedTask,
     LeaseRow,
     UrlRow,
@@ -68,8 +69,7 @@ class Turn:
         self._touched: dict[bytes, HostRow] = {}
         # hosts that were looked for in vain: until one is taken, which is then touched
         self._unknown: set[bytes] = set()
-        # by host, depth and mark of the linking host (`admission.py`)
-        self.ways: dict[tuple[Host, int, bytes], Way] = {}
+        self.ways: dict[KindOfLink, Way] = {}
         self.near: dict[bytes, bytes] = {}
         self.originals: list[int] = []
         self.led_on: set[bytes] = set()
