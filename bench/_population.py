@@ -38,8 +38,7 @@ class Population:
         ]
 
     def page_links(self, page: str, key: UrlKey, count: int, new: int) -> tuple[Discovered, ...]:
-        """What a page brings later, one level below it: `new` of `count` were never seen. A page's own host is named
-        by its URL."""
+        """What a page brings later, one level below it: `new` of `count` nobody saw. Its URL names its host."""
         home = int(page[len("https://h") : page.index(".")])
         links = [
             self._known(home, key) if self._random.random() < _OWN else self._foreign(home, key)

@@ -55,6 +55,11 @@ FIXED = [
 FIXED += [
     "https:rel",
     "http:rel",
+    "http://h.org/x",
+    "https://h.org",
+    "http://",
+    "https:// bad",
+    "http://h.org:99999/",
     " ?x",
     "\t",
     "\n?y",
@@ -146,6 +151,21 @@ def test_what_is_in_use_stays_remembered_while_other_folders_pass() -> None:
         read(reader, f"http://h.org/{number}/", [f"p?{number}", "?q=1", "//q"])
     assert "/home" in (reader._young | reader._old)["http://h.org/in-use/"]
     assert "http://h.org/0/" not in reader._young | reader._old
+
+
+def test_an_href_in_full_is_resolved_once_for_all_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def noted(href: str, base: str | None = None) -> str | None:
+        asked.append(href)
+        return normalise(href, base)
+
+    monkeypatch.setattr(links_module, "normalise", noted)
+    reader = LinkReader(KEYS)
+    for number in range(5):
+        (found,) = read(reader, f"http://h.org/{number}/", ["https://far.org/a/../b?c"])
+        assert found.url == "https://far.org/b?c"
+    assert asked == ["https://far.org/a/../b?c"]
 
 
 def test_one_endless_folder_is_forgotten_and_begun_again() -> None:
