@@ -134,13 +134,14 @@ def remembered(reader: LinkReader) -> int:
     return sum(len(known) for known in [*reader._young.values(), *reader._old.values()])
 
 
+@pytest.mark.parametrize("href", ["p?", "https://far.org/p"])
 @pytest.mark.parametrize("folders", [1, 7, 5_000])
-def test_the_memory_holds_two_generations_at_most(folders: int) -> None:
+def test_the_memory_holds_two_generations_at_most(folders: int, href: str) -> None:
     reader = LinkReader(KEYS)
     limit = links_module._GENERATION
     for start in range(0, 3 * limit, 100):
         base = f"http://h.org/{start // 100 % folders}/"
-        read(reader, base, [f"p?{number}" for number in range(start, start + 100)])
+        read(reader, base, [f"{href}{number}" for number in range(start, start + 100)])
         assert remembered(reader) <= 2.5 * limit
 
 
