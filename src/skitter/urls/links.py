@@ -2,7 +2,8 @@
 
 Between parsing and admission. Nine of ten hrefs of real documentation are plain names in folders: the kernel in
 C resolves and hashes those at 0.4 us each. What the others resolve to is remembered, by folder unless they say it
-all themselves, because pages repeat each other's navigation: a look-up is 0.1 us, resolving and hashing 3 to 6 us. The memory is bounded.
+all themselves, because pages repeat each other's navigation: a look-up is 0.1 us, resolving and hashing 3 to 6
+us. The memory is bounded.
 """
 
 from __future__ import annotations

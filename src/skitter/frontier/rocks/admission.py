@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from skitter.frontier.keyset_plain import MOST_LINKERS, has_linker
 from skitter.frontier.rocks.book import Book
-from skitter.frontier.rocks.rows import HostRow, KindOfLink, UrlRow, Way, fresh
+from skitter.frontier.rocks.rows import HostRow, UrlRow, fresh
 from skitter.frontier.rocks.trap_views import trap_words
 from skitter.frontier.rocks.traps import Stopped, Traps, is_let_through
-from skitter.frontier.rocks.turn import Turn
+from skitter.frontier.rocks.turn import KindOfLink, Turn, Way
 from skitter.frontier.rocks.verdicts import pardon, refuse
 from skitter.model import Discovered, FailureKind, Refusal, UrlKey, UrlState, Verdict, VerdictKind, Via
 from skitter.schedule.budgets import allowance

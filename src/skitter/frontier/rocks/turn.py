@@ -20,11 +20,9 @@ from skitter.frontier.rocks.rows import (
     Errand,
     Fresh,
     HostRow,
-    KindOfLink,
     LeasedTask,
     LeaseRow,
     UrlRow,
-    Way,
     decode_place,
     decode_url,
     encode,
@@ -48,6 +46,13 @@ _SMALL_HOST = 64
 
 Waiting = dict[int, list[tuple[bytes, bytes]]]
 """Slots in their order and the keys that wait there, by lane."""
+
+
+KindOfLink = tuple[str, int, int | None, bytes]
+"""What decides how a new URL goes to its queue: host, depth, a priority it was given, the mark of its linker."""
+Way = tuple[bytes, HostRow, int, int, bytes]
+"""How new URLs of one host that are alike go to their queue: the host's id and row, their priority and lane, the
+mark of who links them."""
 
 
 class Turn:
