@@ -7,7 +7,6 @@ fails leaves nothing behind, on disk or in the book.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -152,10 +151,11 @@ class Turn:
         single reads."""
         if host.admitted > _SMALL_HOST or self.book.keys.folds_hosts:
             return None
-        found = list(itertools.islice(self.book.store.scan("urls", ident, _after(ident)), 2 * _SMALL_HOST))
-        raws, add = self._raw, self.book.certain.add
-        for key, raw in found:
-            raws.setdefault(key, raw)
+        found = self.book.store.first("urls", ident, _after(ident), 2 * _SMALL_HOST)
+        # what this turn has made of a row lies in front of it, and what is new is not on disk
+        self._raw.update(found)
+        add = self.book.certain.add
+        for key, _ in found:
             add(key)
         return None if len(found) == 2 * _SMALL_HOST else self._waiting([key for key, _ in found])
 
@@ -323,6 +323,13 @@ class Turn:
 
     def _follow(self, ident: bytes, row: HostRow) -> None:
         """The ready index and the count of hosts follow from the row."""
+        if (
+            row.lease is not None
+            and row.standing == _ACTIVE
+            and not (row.ready_tiers or row.is_out_of_reach())
+        ):
+            # it is out, as it was before: so are two of three that a page is settled for
+            return
         tiers = _ready_tiers(row)
         at = int(self.book.earliest_start(row) * 1_000_000) if tiers else 0
         if at != row.ready_at or tiers != row.ready_tiers:
