@@ -345,13 +345,16 @@ class Turn:
 
     def _index(self, ident: bytes, row: HostRow, at: int, tiers: int) -> None:
         old, new = row.ready_at.to_bytes(8, "big") + ident, at.to_bytes(8, "big") + ident
+        # what stays where it is need not be written: it is for most hosts that a link from elsewhere lengthens
+        stays = row.ready_tiers & tiers if at == row.ready_at else 0
+        gone, come = row.ready_tiers & ~stays, tiers & ~stays
         marks = self.book.ready
         for tier in range(TIERS):
             prefix = bytes((tier,))
-            if row.ready_tiers >> tier & 1:
+            if gone >> tier & 1:
                 self.delete("ready", prefix + old)
                 marks.gone(tier, prefix + old)
-            if tiers >> tier & 1:
+            if come >> tier & 1:
                 self.put("ready", prefix + new, b"")
                 marks.put(tier, prefix + new)
         row.ready_at, row.ready_tiers = at, tiers
