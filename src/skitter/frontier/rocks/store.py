@@ -117,10 +117,7 @@ class Store:
         """The first entries of such a scan, in one go: 28 us with three files, and 1 for each."""
         bounds = _bounds(start, end)
         entries: Iterator[Any] = self._tables[table].items(from_key=start, read_opt=bounds)
-        found: list[tuple[bytes, bytes]] = list(itertools.islice(entries, most))
-        while found and found[-1][0] >= end:
-            found.pop()
-        return found
+        return list(itertools.islice(entries, most))
 
     def write(self, batch: Batch) -> None:
         reach(Point.BEFORE_COMMIT)

@@ -323,12 +323,7 @@ class Turn:
 
     def _follow(self, ident: bytes, row: HostRow) -> None:
         """The ready index and the count of hosts follow from the row."""
-        if (
-            row.lease is not None
-            and row.standing == _ACTIVE
-            and not (row.ready_tiers or row.is_out_of_reach())
-        ):
-            # it is out, as it was before: so are two of three that a page is settled for
+        if _is_still_out(row):
             return
         tiers = _ready_tiers(row)
         at = int(self.book.earliest_start(row) * 1_000_000) if tiers else 0
@@ -363,6 +358,11 @@ class Turn:
 def _after(ident: bytes) -> bytes:
     """The end of a host's range in the tables that are keyed by it."""
     return ident + b"\xff" * 9
+
+
+def _is_still_out(row: HostRow) -> bool:
+    """Leased, and so it was before this turn: two of three hosts that a page is settled for."""
+    return row.lease is not None and not row.ready_tiers and not row.is_out_of_reach()
 
 
 def _ready_tiers(row: HostRow) -> int:
