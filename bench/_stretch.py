@@ -20,6 +20,7 @@ import msgspec
 
 from bench._gauge import Meter, disk_bytes, resident_bytes
 from bench._population import Population
+from skitter.frontier.bundles import bundled
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.model import (
     Discovered,
@@ -189,7 +190,7 @@ class Load:
             digest=task.key * 2,
             record=RecordAt("skitter-20260101000000-00001.warc.gz", self._pages * 9_000, 9_000),
             title="An article about something",
-            links=self._web.page_links(task.url, task.key, self._links, self._new),
+            bundles=bundled(self._web.page_links(task.url, task.key, self._links, self._new)),
             # by the path alone: the first pages of most hosts resemble those of others
             simhash=int.from_bytes(task.key[8:], "big"),
         )

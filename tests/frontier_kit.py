@@ -524,7 +524,7 @@ def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:
     for tier, (low, early) in enumerate(zip(book.ready._lows, book.ready._early, strict=True)):
         assert early == sorted(key for key in tables.raw["ready"] if key[0] == tier and key < low)
     assert book.due_low <= min(tables.raw["due"], default=_END)
-    assert {*book.recent._young, *book.recent._old} <= set(tables.urls)
+    assert {*book.recent.young, *book.recent.old} <= set(tables.urls)
     cached = {anchor for anchor, dropped in book._anchors.items() if dropped}
     assert cached <= {anchor.decode() for anchor in tables.raw["anchors"]}
     for ident, rules in book._rules.items():

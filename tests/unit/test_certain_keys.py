@@ -7,9 +7,9 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.frontier.rocks.caches import MOST_LINKERS, Generations, Lasting, RecentKeys, has_linker
-from skitter.frontier.rocks.keyset import CertainKeys
-from skitter.frontier.rocks.keyset_plain import FEWEST_BUCKETS
+from skitter.frontier.keyset import CertainKeys
+from skitter.frontier.keyset_plain import FEWEST_BUCKETS, MOST_LINKERS, has_linker
+from skitter.frontier.rocks.caches import Generations, Lasting, RecentKeys
 
 KEYS = st.binary(min_size=16, max_size=16)
 
@@ -145,20 +145,25 @@ def test_a_linker_is_found_among_marks_and_never_across_two(marks: list[bytes], 
     assert has_linker(b"xabyab", b"ab")
 
 
+def unheard(recent: RecentKeys, keys: list[bytes], linker: bytes) -> list[int]:
+    return CertainKeys(0).unheard(b"".join(keys), bytes(8), recent.young, recent.old, linker)
+
+
 def test_a_link_is_heard_once_of_a_host_and_not_at_all_when_enough_hosts_link_it() -> None:
-    recent = RecentKeys(100)
-    assert not recent.has_heard(b"key", b"ab")
-    recent.put(b"key", b"abcd")
-    assert recent.has_heard(b"key", b"cd")
-    assert not recent.has_heard(b"key", b"ef")
-    recent.put(b"key", bytes(2 * MOST_LINKERS))
-    assert recent.has_heard(b"key", b"ef")
+    recent, key = RecentKeys(100), b"one-host-one-key"
+    assert unheard(recent, [key], b"ab") == [0]
+    recent.put(key, b"abcd")
+    assert unheard(recent, [key], b"cd") == []
+    assert unheard(recent, [key], b"ef") == [0]
+    recent.put(key, bytes(2 * MOST_LINKERS))
+    assert unheard(recent, [key], b"ef") == []
 
 
 def test_what_was_heard_is_forgotten_in_halves() -> None:
     recent = RecentKeys(4)
-    for key in (b"1", b"2", b"3"):
+    keys = [b"one-host" + bytes(7) + bytes([number]) for number in range(4)]
+    for key in keys[:3]:
         recent.put(key, b"ab")
-    assert recent.has_heard(b"1", b"ab")
-    recent.put(b"4", b"ab")
-    assert [key for key in (b"1", b"2", b"3", b"4") if recent.has_heard(key, b"ab")] == [b"3", b"4"]
+    assert unheard(recent, keys, b"ab") == [3]
+    recent.put(keys[3], b"ab")
+    assert unheard(recent, keys, b"ab") == [0, 1]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import cast
 
-import pytest
-
 from skitter.desk.crew import Crew
 from skitter.desk.desk import Desk
 from skitter.desk.wire import LeaseAsk
@@ -77,7 +75,7 @@ def test_what_nobody_held_is_not_kept_from_anybody() -> None:
     company.free += 100
     shares = [company.answers_for_all(worker) for _ in range(3) for worker in "ab"]
     assert company.free == 0
-    assert shares[-1] == pytest.approx(58, abs=1)
+    assert min(shares[-2:]) > 116 / 3
 
 
 def test_who_fell_silent_is_not_waited_for() -> None:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 from skitter.frontier.blocklists import Blocklists
+from skitter.frontier.keyset import CertainKeys
 from skitter.frontier.rocks.caches import Generations, Lasting, RecentKeys
-from skitter.frontier.rocks.keyset import CertainKeys
 from skitter.frontier.rocks.kinds import Kin
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.near_index import NearIndex

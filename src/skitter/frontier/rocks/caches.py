@@ -8,10 +8,6 @@ from typing import Generic, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
-# Two bytes each: enough to tell five doublings of linking hosts apart.
-MOST_LINKERS = 32
-_MARK = 2
-
 
 class Generations(Generic[K, V]):
     """A dict that forgets in halves: when the younger is full the older is dropped. What is read again is young
@@ -74,33 +70,19 @@ class RecentKeys:
 
     def __init__(self, limit: int) -> None:
         self._half = max(1, limit // 2)
-        self._young: dict[bytes, bytes] = {}
-        self._old: dict[bytes, bytes] = {}
+        # whom `CertainKeys.unheard` asks
+        self.young: dict[bytes, bytes] = {}
+        self.old: dict[bytes, bytes] = {}
 
     def get(self, key: bytes) -> bytes | None:
-        marks = self._young.get(key)
-        return self._old.get(key) if marks is None else marks
-
-    def has_heard(self, key: bytes, linker: bytes) -> bool:
-        """Whether this host was heard to link it, or as many as count. 0.3 us, where admission takes 4: most
-        links between hosts are on every page."""
-        marks = self._young.get(key)
-        if marks is None and (marks := self._old.get(key)) is None:
-            return False
-        return len(marks) >= MOST_LINKERS * _MARK or has_linker(marks, linker)
+        marks = self.young.get(key)
+        return self.old.get(key) if marks is None else marks
 
     def put(self, key: bytes, marks: bytes) -> None:
-        self._young[key] = marks
-        if len(self._young) >= self._half:
-            self._old, self._young = self._young, {}
+        self.young[key] = marks
+        if len(self.young) >= self._half:
+            self.old, self.young = self.young, {}
 
     def clear(self) -> None:
-        self._young.clear()
-        self._old.clear()
-
-
-def has_linker(marks: bytes, linker: bytes) -> bool:
-    at = marks.find(linker)
-    while at & 1 and at > 0:  # across two marks
-        at = marks.find(linker, at + 1)
-    return at >= 0
+        self.young.clear()
+        self.old.clear()
