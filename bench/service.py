@@ -42,6 +42,7 @@ from skitter.archive.digests import digests_of
 from skitter.archive.packing import Packer, Parcel
 from skitter.clock import SystemClock
 from skitter.desk.brain import Delivery
+from skitter.frontier.bundles import bundled
 from skitter.model import Discovered, Fetched, Host, HostLease, Outcome, Result, RobotsRead, Task, TaskKind
 from skitter.settings import ArchiveSettings
 from skitter.urls.links import LinkReader
@@ -135,9 +136,9 @@ class Simulated:
         self._told[host] = told + NEW
         known = self._random.sample(range(told), min(told, LINKS - NEW))
         paths = [*known, *range(told, told + NEW)]
-        links = tuple([_link(host, path, task) for path in paths])
+        links = bundled([_link(host, path, task) for path in paths])
         return Fetched(
-            status=200, digest=digest, size=29_000, links=links, simhash=self._random.getrandbits(64)
+            status=200, digest=digest, size=29_000, bundles=links, simhash=self._random.getrandbits(64)
         )
 
 

@@ -517,14 +517,14 @@ def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:
     assert encode(book.tally) == tables.raw["meta"].get(b"tally", encode(book.tally))
     assert all(encode(row) == tables.raw["hosts"].get(ident) for ident, row in book._hosts.items())
     assert dict(book._dormant.items()).items() <= tables.raw["hosts"].items()
-    assert book._held.items() <= tables.raw["urls"].items()
+    assert dict(book._held.items()).items() <= tables.raw["urls"].items()
     for key, kin in book.kinds.items():
         assert kin.shape == skeleton(tables.urls[key].url)
         assert kin.own[:8] == host_id(host_of(tables.urls[key].url))
     for tier, (low, early) in enumerate(zip(book.ready._lows, book.ready._early, strict=True)):
         assert early == sorted(key for key in tables.raw["ready"] if key[0] == tier and key < low)
     assert book.due_low <= min(tables.raw["due"], default=_END)
-    assert {*book.recent._young, *book.recent._old} <= set(tables.urls)
+    assert {*book.recent.young, *book.recent.old} <= set(tables.urls)
     cached = {anchor for anchor, dropped in book._anchors.items() if dropped}
     assert cached <= {anchor.decode() for anchor in tables.raw["anchors"]}
     for ident, rules in book._rules.items():

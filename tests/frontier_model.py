@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from skitter.clock import Clock
 from skitter.frontier.base import Settled
+from skitter.frontier.bundles import bundled, untied
 from skitter.model import (
     Discovered,
     Failed,
@@ -314,7 +315,7 @@ class Model:
             case Fetched():
                 url.state = "gone" if result.status == 404 else "completed"
                 url.status = url.body = result.status
-                links = result.links
+                links = tuple(untied(result.bundles))
                 site.well()
             case NotModified():
                 url.state = "gone" if url.body == 404 else "completed"
@@ -400,7 +401,7 @@ class Model:
 page_results: st.SearchStrategy[Result] = st.one_of(
     st.builds(
         lambda urls, simhash: Fetched(
-            status=200, size=3, links=tuple(found(url) for url in urls), simhash=simhash
+            status=200, size=3, bundles=bundled(found(url) for url in urls), simhash=simhash
         ),
         st.lists(st.sampled_from(URLS), max_size=3),
         # some of these are near each other, some only near one that is

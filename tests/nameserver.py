@@ -78,9 +78,9 @@ class Nameserver(asyncio.DatagramProtocol):
 
 
 @asynccontextmanager
-async def nameserver() -> AsyncIterator[Nameserver]:
+async def nameserver(port: int = 0) -> AsyncIterator[Nameserver]:
     loop = asyncio.get_running_loop()
-    transport, server = await loop.create_datagram_endpoint(Nameserver, local_addr=("127.0.0.1", 0))
+    transport, server = await loop.create_datagram_endpoint(Nameserver, local_addr=("127.0.0.1", port))
     server.transport = transport
     server.address = f"127.0.0.1:{transport.get_extra_info('sockname')[1]}"
     try:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 
 from skitter.frontier.base import TrapView
+from skitter.frontier.bundles import bundled
 from skitter.model import Copy, Fetched, Result, TaskKind
 from skitter.parse.fingerprint import simhash
 from skitter.settings import CrawlSettings, PolitenessSettings, Settings
@@ -46,7 +47,7 @@ class Web:
             size=len(body),
             copy=copy,
             title=title,
-            links=found,
+            bundles=bundled(found),
             simhash=simhash(text),
         )
 

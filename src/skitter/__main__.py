@@ -1,7 +1,5 @@
 """`python -m skitter` is `skitter`."""
 
-import sys
+from skitter.cli import run
 
-from skitter.cli import main
-
-sys.exit(main())
+run()

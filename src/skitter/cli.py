@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import atexit
 import os
 import re
 import sys
+import threading
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -67,6 +69,16 @@ _SWITCHES = (
     ("--log-json", "log.json", "log to standard error too, in JSON lines, and nothing else there"),
 )
 _REPEATED = ("crawl.include", "crawl.exclude", "fetch.resolve")
+
+
+def run() -> NoReturn:
+    """`main`, and then the end of the process as the kernel has it. All that matters was closed and flushed; the
+    interpreter would free a crawl's caches row by row, 0.1 s after 10,000 pages."""
+    code = main()
+    if threading.active_count() > 1:
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    os._exit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

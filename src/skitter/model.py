@@ -115,12 +115,11 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bundle(msgspec.Struct, frozen=True, array_like=True):
-    """Links that differ in URL and key alone, as they cross a wire (`frontier/bundles.py`). `keys` are joined,
-    `urls` are one a line: a normalised URL has no line break."""
+    """The links of a page, which differ in URL and key alone: two strings instead of an object a link
+    (`frontier/bundles.py`). `keys` are joined, `urls` are one a line: a normalised URL has no line break."""
 
     keys: bytes
     urls: str
-    host: Host
     depth: int
     via: Via = Via.LINK
     parent: UrlKey | None = None
@@ -224,9 +223,8 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     last_modified: str = ""
     title: str = ""
     directives: str = ""
-    links: tuple[Discovered, ...] = ()
     bundles: tuple[Bundle, ...] = ()
-    """The links of a page that was read in another process, in place of `links`."""
+    """What the page leads to, in its order."""
     told_before: int = 0
     """Links that are not among these because an accepted page of the same host told of them."""
     told_inside: bytes = b""

@@ -12,11 +12,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from skitter import __version__
-from skitter.archive.objects import Objects
 from skitter.archive.store import Archive
 from skitter.clock import Clock, SystemClock
 from skitter.desk.crew import Crew
@@ -42,6 +42,9 @@ from skitter.settings import Settings
 from skitter.telemetry import Event, Metric, Telemetry
 from skitter.urls.keys import Keys
 from skitter.worker.loop import Loop
+
+if TYPE_CHECKING:
+    from skitter.archive.objects import Objects
 
 
 class Office(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +103,7 @@ async def open_office(
         closing.push_async_callback(frontier.close)
         for name, policy in settings.hosts.items():
             await _set_policies(frontier, name, policy)
-        objects = Objects(settings.archive.url) if settings.archive.url else None
+        objects = _objects(settings.archive.url) if settings.archive.url else None
         given_back = await give_back_lost(folder.archive, objects, frontier) if objects else (0, 0)
         archive = Archive.open(
             folder.archive, settings.archive, clock, await frontier.marks(), _about(settings), apart=apart
@@ -178,7 +181,13 @@ async def leading_office(office: Office, settings: Settings, place: Path) -> Asy
 async def probe_objects(settings: Settings) -> None:
     """Whether the archive can go where it is to go; said before anything is asked of the web."""
     if settings.archive.url:
-        await Objects(settings.archive.url).probe()
+        await _objects(settings.archive.url).probe()
+
+
+def _objects(url: str) -> Objects:
+    from skitter.archive.objects import Objects  # 20 ms that a crawl without an object store need not pay
+
+    return Objects(url)
 
 
 async def close_archive(archive: Archive, frontier: Frontier) -> None:

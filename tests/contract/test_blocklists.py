@@ -10,6 +10,7 @@ import pytest
 
 from skitter.errors import SettingsError
 from skitter.frontier.blocklists import Blocklists
+from skitter.frontier.bundles import bundled
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.model import Fetched, Refusal
 from skitter.settings import CrawlSettings, Settings
@@ -180,5 +181,5 @@ def test_a_robots_txt_that_leads_to_a_listed_host_is_not_asked_for_there(driver:
 
 def test_a_page_links_to_what_is_listed_and_to_what_is_not(driver: Driver) -> None:
     driver.open_host(A + "/")
-    settled = driver.fetch(Fetched(status=200, links=(discovered(B + "/"), discovered(A + "/2"))))
+    settled = driver.fetch(Fetched(status=200, bundles=bundled([discovered(B + "/"), discovered(A + "/2")])))
     assert (settled.added, settled.refused) == (1, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skitter.errors import SettingsError
+from skitter.frontier.bundles import bundled
 from skitter.frontier.rocks.turn import Turn
 from skitter.model import Fetched, Result, Task, Via
 from skitter.settings import CrawlSettings, KeySettings, Settings
@@ -18,7 +19,9 @@ A = "http://a.test"
 def names(canonical: str, by: str = A + "/print") -> Fetched:
     """A page that names another; the step has put that other among its links."""
     found = discovered(canonical, via=Via.CANONICAL, depth=0, parent=key_of(by))
-    return Fetched(status=200, content_type="text/html", size=10, canonical=canonical, links=(found,))
+    return Fetched(
+        status=200, content_type="text/html", size=10, canonical=canonical, bundles=bundled([found])
+    )
 
 
 PLAIN = Fetched(status=200, content_type="text/html", size=10)

@@ -9,6 +9,7 @@ import pytest
 
 from skitter.errors import FolderInUse, StoreFailed
 from skitter.frontier.base import REMOTE
+from skitter.frontier.bundles import bundled
 from skitter.frontier.rocks import elsewhere
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.store import Batch
@@ -40,7 +41,7 @@ def under_way(driver: Driver) -> dict[str, Callable[[], object]]:
     driver.settle(driver.outcome(lease, failed()))
     driver.admit(seed("http://c.test/"))
     driver.clock.advance(60)
-    page = Fetched(status=200, links=(discovered(lease.host + "/new"),), digest=b"d" * 32)
+    page = Fetched(status=200, bundles=bundled([discovered(lease.host + "/new")]), digest=b"d" * 32)
     outcomes = [driver.outcome(lease, page, task) for task in lease.tasks[1:]]
     return {
         "admit": lambda: driver.admit(seed("http://d.test/")),
@@ -109,7 +110,7 @@ def test_a_crash_at_any_call_loses_no_url(driver: Driver) -> None:
             driver.reopen()
         for lease in leases:
             asked_robots = lease.tasks[0].kind is TaskKind.ROBOTS
-            driver.answer(lease, NO_RULES if asked_robots else Fetched(status=200, links=links))
+            driver.answer(lease, NO_RULES if asked_robots else Fetched(status=200, bundles=bundled(links)))
         if step % 3 == 2:
             driver.reopen()
         driver.clock.advance(1)

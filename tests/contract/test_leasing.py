@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from skitter.frontier.bundles import bundled
 from skitter.model import FailureKind, Fetched, Host, HostPolicy
 from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, Settings, TrapSettings
 from tests.contract.conftest import Start
@@ -184,7 +185,7 @@ def test_bounded_caches_change_nothing(start: Start, cached_hosts: int, recent_k
     hosts = [f"http://h{i}.test" for i in range(8)]
     links = tuple(discovered(f"{host}/{i}") for host in hosts for i in range(4))
     driver.admit(*(seed(host + "/") for host in hosts))
-    driver.serve(12, Fetched(status=200, links=links), capacity=5)
+    driver.serve(12, Fetched(status=200, bundles=bundled(links)), capacity=5)
     driver.promote()
     assert driver.stats().urls["completed"] == 8 * 5
     assert len(driver.frontier._book._hosts) <= cached_hosts
@@ -232,15 +233,16 @@ def test_what_is_kept_of_a_large_hosts_new_urls_follows_what_other_hosts_say_of_
     driver.open_host(*(host + "/" for host in hosts))
     leases = {lease.host: lease for lease in driver.lease()}
     pages = [
-        tuple(discovered(f"{large}/{number}") for number in half) for half in (range(70), range(70, 140))
+        tuple(discovered(f"{large}/{number}", priority=None) for number in half)
+        for half in (range(70), range(70, 140))
     ]
-    driver.answer(leases[Host(large)], Fetched(status=200, links=pages[0]))
-    driver.answer(leases[Host(hosts[1])], Fetched(status=200, links=pages[1]))
+    driver.answer(leases[Host(large)], Fetched(status=200, bundles=bundled(pages[0])))
+    driver.answer(leases[Host(hosts[1])], Fetched(status=200, bundles=bundled(pages[1])))
     assert key_of(large + "/139") in driver.frontier._book._held
     before = driver.explain(large + "/139").priority
     for host in hosts[2:]:
         link = discovered(large + "/139", parent=key_of(host + "/"), priority=None)
-        driver.answer(leases[Host(host)], Fetched(status=200, links=(link,)))
+        driver.answer(leases[Host(host)], Fetched(status=200, bundles=bundled([link])))
     assert driver.explain(large + "/139").priority > before
     driver.clock.advance(1)
     (lease,) = driver.lease()

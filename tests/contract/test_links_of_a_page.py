@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
@@ -11,7 +12,7 @@ from skitter.frontier.base import Settlement
 from skitter.frontier.bundles import bundled, count_links
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.frontier.rocks.store import Store
-from skitter.model import Discovered, Fetched, HostPolicy, TaskKind, Via
+from skitter.model import Bundle, Discovered, Fetched, HostPolicy, TaskKind, Via
 from skitter.schedule.budgets import EARNED_BY_NOVELTY
 from skitter.settings import CrawlSettings, PolitenessSettings, Settings
 from skitter.urls.canonical import host_id, host_of
@@ -28,11 +29,12 @@ TIGHT = msgspec.structs.replace(
 )
 
 
-def pages(count: int) -> list[Fetched]:
+def pages(count: int, tied: Callable[[Sequence[Discovered]], tuple[Bundle, ...]] = bundled) -> list[Fetched]:
     """Of links known and new, twice on a page, between hosts, refused, and to what a page needs."""
     chance = random.Random(7)
     return [
-        Fetched(status=200, size=9, digest=chance.randbytes(32), links=links(chance)) for _ in range(count)
+        Fetched(status=200, size=9, digest=chance.randbytes(32), bundles=tied(links(chance)))
+        for _ in range(count)
     ]
 
 
@@ -56,11 +58,15 @@ def links(chance: random.Random) -> tuple[Discovered, ...]:
     return tuple(found)
 
 
+def singly(links: Sequence[Discovered]) -> tuple[Bundle, ...]:
+    return tuple(bundle for link in links for bundle in bundled([link]))
+
+
 def one_by_one(frontier: RocksFrontier) -> None:
     admission = frontier._admission
     admission.admit_run = lambda turn, run: [admission.admit(turn, found) for found in run]  # type: ignore[method-assign]
     frontier._book.certain.lacks = lambda keys, ident: list(range(len(keys) // 16))  # type: ignore[assignment]
-    frontier._book.recent.has_heard = lambda key, linker: False  # type: ignore[method-assign]
+    frontier._book.certain.unheard = lambda keys, *_: list(range(len(keys) // 16))  # type: ignore[assignment]
 
 
 def crawl(driver: Driver, answers: list[Fetched]) -> list[Settlement]:
@@ -83,8 +89,7 @@ def crawl(driver: Driver, answers: list[Fetched]) -> list[Settlement]:
 def test_links_in_bundles_and_links_one_by_one_leave_the_same_frontier(
     start: Start, settings: Settings
 ) -> None:
-    plain = pages(60)
-    packed = [msgspec.structs.replace(page, links=(), bundles=bundled(page.links)) for page in plain]
+    plain, packed = pages(60, singly), pages(60)
     assert [count_links(page) for page in plain] == [count_links(page) for page in packed]
     together, in_bundles, alone = start(settings), start(settings), start(settings)
     one_by_one(alone.frontier)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from skitter.frontier.base import Explanation
+from skitter.frontier.bundles import bundled
 from skitter.frontier.rocks.kinds import kin_of
 from skitter.model import Discovered, FailureKind, Fetched, Host, Redirected, UrlState, VerdictKind, Via
 from skitter.settings import CrawlSettings, KeySettings, PolitenessSettings, Settings
@@ -77,7 +78,7 @@ def test_redirects_among_urls_with_one_key_end_after_the_usual_number(driver: Dr
 def test_such_a_redirect_out_of_scope_is_not_followed(start: Start) -> None:
     driver = start(Settings(crawl=CrawlSettings(exclude=("gclid",))))
     driver.open_host(A + "/1")
-    driver.fetch(Fetched(status=200, links=(discovered(A + "/2"),)))
+    driver.fetch(Fetched(status=200, bundles=bundled([discovered(A + "/2")])))
     driver.clock.advance(1)
     driver.fetch(redirected(A + "/2?gclid=1"))
     assert driver.explain(A + "/2").state == "completed"

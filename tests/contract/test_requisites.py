@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from skitter.frontier.bundles import bundled
 from skitter.model import Discovered, FailureKind, Fetched, HostPolicy, Refusal, Verdict, VerdictKind, Via
 from skitter.schedule.priority import ByDepthAndLinks, tier_of
 from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, Settings
@@ -109,7 +110,7 @@ def test_requisites_are_fetches_and_no_pages(start: Start) -> None:
 
 def test_a_redirected_requisite_stays_one_and_brings_nothing_into_scope(driver: Driver) -> None:
     driver.open_host(A + "/")
-    driver.fetch(replace(OK, links=(needed(A + "/pic"),)))
+    driver.fetch(replace(OK, bundles=bundled([needed(A + "/pic")])))
     driver.clock.advance(2)
     moved = redirected(FAR + "/pic.png", depth=0)
     driver.fetch(replace(moved, target=replace(moved.target, requisite=1, priority=None)))
@@ -140,10 +141,13 @@ def test_a_requisite_waits_a_tier_below_its_page() -> None:
 def test_a_stylesheets_own_requisites_say_what_needs_them(driver: Driver) -> None:
     driver.open_host(A + "/")
     sheet = needed(A + "/a.css")
-    driver.fetch(replace(OK, links=(sheet,)))
+    driver.fetch(replace(OK, bundles=bundled([sheet])))
     driver.clock.advance(2)
     inner = needed(FAR + "/b.png", level=2, parent=sheet.url)
-    assert driver.fetch(Fetched(status=200, size=9, content_type="text/css", links=(inner,))).added == 1
+    assert (
+        driver.fetch(Fetched(status=200, size=9, content_type="text/css", bundles=bundled([inner]))).added
+        == 1
+    )
     told = driver.explain(FAR + "/b.png")
     assert (told.found, told.trail) == (f"needed by {A}/a.css", (A + "/a.css", A + "/"))
     assert "wherever it lies" in told.admitted

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from skitter.frontier.base import Settled
+from skitter.frontier.bundles import bundled
 from skitter.model import (
     Copy,
     FailureKind,
@@ -29,7 +30,7 @@ PAGE = Fetched(
     size=11,
     record=RecordAt("s1", 0, 99),
     copy=COPY,
-    links=(discovered(A + "/linked"), discovered("http://far.test/"), discovered(A + "/linked")),
+    bundles=bundled([discovered(A + "/linked"), discovered("http://far.test/"), discovered(A + "/linked")]),
 )
 
 

@@ -18,9 +18,9 @@ from skitter.desk.wire import SETTLE, SettleAsk, Taken
 from skitter.errors import UsageError
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Settled, Settlement
-from skitter.frontier.bundles import links_of
+from skitter.frontier.bundles import bundled, untied
 from skitter.log import Log
-from skitter.model import Bundle, Discovered, Fetched, Host, HostLease, Outcome
+from skitter.model import Bundle, Discovered, Fetched, HostLease, Outcome
 from skitter.service.access import Access, Role
 from skitter.settings import FrontierSettings
 from skitter.wiring import Office, open_office, serving_office
@@ -113,7 +113,7 @@ def dated(lease: HostLease, at: float, *links: str) -> Delivery:
     made = delivery(lease, lease.tasks[0])
     outcome = msgspec.structs.replace(made.outcome, sent_at=at, ended_at=at + 0.01)
     if links:
-        result = msgspec.structs.replace(outcome.result, links=tuple(discovered(url) for url in links))
+        result = msgspec.structs.replace(outcome.result, bundles=bundled(discovered(url) for url in links))
         outcome = msgspec.structs.replace(outcome, result=result)
     return msgspec.structs.replace(made, outcome=outcome)
 
@@ -420,7 +420,7 @@ def test_links_that_are_none_are_refused(tmp_path: Path) -> None:
     async def use(where: str, office: Office) -> None:
         brain, link = await joined(where), linked(where)
         made = dated(await next_lease(brain), office.clock.now())
-        broken = Bundle(b"short", URL, Host("http://a.test"), 1)
+        broken = Bundle(b"short", URL, 1)
         result = Fetched(status=200, bundles=(broken,))
         made = msgspec.structs.replace(made, outcome=msgspec.structs.replace(made.outcome, result=result))
         ask = SettleAsk(worker="w", incarnation="1", sequence=1, deliveries=[made])
@@ -506,7 +506,7 @@ def test_pages_with_thousands_of_links_are_committed_one_by_one(tmp_path: Path) 
 
 
 def with_links(made: Delivery, links: tuple[Discovered, ...]) -> Delivery:
-    result = msgspec.structs.replace(made.outcome.result, links=links)
+    result = msgspec.structs.replace(made.outcome.result, bundles=bundled(links))
     return msgspec.structs.replace(made, outcome=msgspec.structs.replace(made.outcome, result=result))
 
 
@@ -571,7 +571,7 @@ class Watching:
         for outcome, settlement in zip(outcomes, settlements, strict=True):
             if not isinstance(outcome.result, Fetched):
                 continue
-            self.links.append(tuple(link.url for link in links_of(outcome.result)))
+            self.links.append(tuple(link.url for link in untied(outcome.result.bundles)))
             self.counts.append((settlement.added, settlement.known))
 
     def syncing(self) -> None: ...

@@ -174,16 +174,38 @@ def test_a_server_that_ignores_questions_for_ipv6_still_gives_ipv4() -> None:
     run(promise)
 
 
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+    return port
+
+
 def test_a_server_that_is_not_there_is_a_failure() -> None:
     async def promise() -> None:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-            taken.bind(("127.0.0.1", 0))
-            port = taken.getsockname()[1]
-        resolver = Resolver(FetchSettings(nameservers=(f"127.0.0.1:{port}",)), FakeClock(), timeout=0.5)
+        settings = FetchSettings(nameservers=(f"127.0.0.1:{free_port()}",))
+        resolver = Resolver(settings, FakeClock(), timeout=0.2)
         found = await resolver.resolve("any.test", 80)
         await resolver.close()
         assert isinstance(found, Unresolved)
         assert found.kind == FailureKind.DNS_TIMEOUT
+
+    run(promise)
+
+
+def test_names_asked_while_the_server_is_started_anew_are_found() -> None:
+    async def promise() -> None:
+        port, names = free_port(), [f"n{number}.test" for number in range(20)]
+        resolver = Resolver(FetchSettings(nameservers=(f"127.0.0.1:{port}",)), FakeClock(), timeout=10.0)
+        asking = asyncio.gather(*(resolver.resolve(name, 80) for name in names))
+        while resolver.unheard < 3 * len(names):
+            await asyncio.sleep(0.01)
+        async with nameserver(port) as server:
+            for name in names:
+                server.add(name, 60, "192.0.2.1")
+            assert await asking == [Answer(("192.0.2.1",), 80)] * len(names)
+        assert resolver.failures == 0
+        await resolver.close()
 
     run(promise)
 

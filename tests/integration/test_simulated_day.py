@@ -14,6 +14,7 @@ from functools import partial
 import pytest
 
 from skitter.frontier.base import Explanation
+from skitter.frontier.bundles import bundled
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.model import (
     Discovered,
@@ -45,7 +46,7 @@ def _page(url: str) -> Fetched:
     links: tuple[Discovered, ...] = ()
     if target_of(url) == "/":
         links = tuple(discovered(f"{host_of(url)}/{place}") for place in _places())
-    return Fetched(status=200, content_type="text/html", size=100, links=links)
+    return Fetched(status=200, content_type="text/html", size=100, bundles=bundled(links))
 
 
 def _places() -> Iterator[str]:

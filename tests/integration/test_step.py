@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from skitter.desk.brain import Delivery
 from skitter.desk.filing import Filing
 from skitter.folder import CrawlFolder
+from skitter.frontier.bundles import untied
 from skitter.model import (
     Discovered,
     Failed,
@@ -101,7 +102,7 @@ def test_a_page_is_archived_and_its_links_are_found(tmp_path: Path) -> None:
     assert isinstance(found, Fetched)
     assert delivery.parcel is not None
     assert (found.title, found.etag, found.last_modified, found.size) == ("T", '"e"', "then", len(body))
-    assert [link.url for link in found.links] == [f"{outcome.host}/a"]
+    assert [link.url for link in untied(found.bundles)] == [f"{outcome.host}/a"]
     assert found.record is not None
     assert found.copy is not None
     assert (outcome.token, outcome.sent_at, outcome.address) == (7, delivery.parcel.sent_at, "127.0.0.1")
@@ -113,7 +114,7 @@ def test_a_page_is_archived_and_its_links_are_found(tmp_path: Path) -> None:
 def test_no_base_breaks_a_page(tmp_path: Path, base: bytes) -> None:
     found = result(tmp_path, page(b'<base href="' + base + b'"><a href=http://127.0.0.1/a>a</a><a href=x>'))
     assert isinstance(found, Fetched)
-    assert "http://127.0.0.1/a" in [link.url for link in found.links]
+    assert "http://127.0.0.1/a" in [link.url for link in untied(found.bundles)]
 
 
 def test_a_second_copy_of_a_body_points_at_the_first(tmp_path: Path) -> None:
@@ -272,20 +273,20 @@ def test_a_type_that_lies_is_caught_on_the_first_bytes(
 def test_html_that_is_labelled_as_plain_text_is_kept_as_text(tmp_path: Path) -> None:
     found = result(tmp_path, typed(b"text/plain", b"<!doctype html><a href=/a>a</a>"))
     assert isinstance(found, Fetched)
-    assert found.links == ()
+    assert found.bundles == ()
 
 
 def test_html_without_a_type_is_read(tmp_path: Path) -> None:
     found = result(tmp_path, typed(b"", b"<!doctype html><a href=/a>a</a>"))
     assert isinstance(found, Fetched)
-    assert len(found.links) == 1
+    assert len(untied(found.bundles)) == 1
 
 
 @pytest.mark.parametrize("header", [b"X-Robots-Tag: nofollow", b"X-Robots-Tag: skitter: none"])
 def test_the_links_of_a_nofollow_page_are_not_followed(tmp_path: Path, header: bytes) -> None:
     found = result(tmp_path, page(b"<a href=/a>a</a>", header, b"Content-Signal: ai-train=no"))
     assert isinstance(found, Fetched)
-    assert found.links == ()
+    assert found.bundles == ()
     assert found.directives.endswith(", content-signal: ai-train=no")
 
 
@@ -293,14 +294,14 @@ def test_a_nofollow_meant_for_another_robot_does_not_concern_us(tmp_path: Path) 
     body = b"<meta name=otherbot content=nofollow><a href=/a>a</a>"
     found = result(tmp_path, page(body, b"X-Robots-Tag: otherbot: nofollow"))
     assert isinstance(found, Fetched)
-    assert len(found.links) == 1
+    assert len(untied(found.bundles)) == 1
 
 
 @pytest.mark.parametrize("name", [b"robots", b"SKITTER"])
 def test_a_page_may_say_nofollow_itself(tmp_path: Path, name: bytes) -> None:
     found = result(tmp_path, page(b"<meta name=" + name + b" content='NoFollow'><a href=/a>a</a>"))
     assert isinstance(found, Fetched)
-    assert found.links == ()
+    assert found.bundles == ()
 
 
 # -- PDF
@@ -312,7 +313,7 @@ def test_a_pdf_is_archived_with_its_title_and_its_links(tmp_path: Path, declared
     found = result(tmp_path, typed(declared, body))
     assert isinstance(found, Fetched)
     assert (found.title, found.note) == ("A report", "")
-    assert [link.url for link in found.links] == ["http://127.0.0.1/from-pdf"]
+    assert [link.url for link in untied(found.bundles)] == ["http://127.0.0.1/from-pdf"]
     assert found.record is not None
 
 
@@ -334,20 +335,20 @@ def test_an_error_page_of_any_type_is_kept(tmp_path: Path) -> None:
     response = b"HTTP/1.1 404 No\r\nContent-Type: image/png\r\nContent-Length: 3\r\n\r\nxyz"
     found = result(tmp_path, response)
     assert isinstance(found, Fetched)
-    assert (found.status, found.size, found.links) == (404, 3, ())
+    assert (found.status, found.size, found.bundles) == (404, 3, ())
 
 
 def test_a_body_that_cannot_be_decoded_is_kept_without_links(tmp_path: Path) -> None:
     found = result(tmp_path, page(b"\x00\x01\x02", b"Content-Encoding: gzip"))
     assert isinstance(found, Fetched)
-    assert found.links == ()
+    assert found.bundles == ()
     assert "gzip" in found.note
 
 
 def test_a_cut_body_is_marked_and_read_as_far_as_it_goes(tmp_path: Path) -> None:
     found = result(tmp_path, page(b"<a href=/a>a</a>" + b"x" * 200_000))
     assert isinstance(found, Fetched)
-    assert (found.truncated, found.size, len(found.links)) == (True, 100_000, 1)
+    assert (found.truncated, found.size, len(untied(found.bundles))) == (True, 100_000, 1)
 
 
 def test_robots_rules_are_read_decoded_whatever_their_type(tmp_path: Path) -> None:
@@ -406,7 +407,7 @@ def test_a_long_page_is_archived_whole_and_read_as_far_as_its_beginning(tmp_path
     ((outcome, delivery),) = run(tmp_path, page(body), settings=settings)
     found = outcome.result
     assert isinstance(found, Fetched)
-    assert [link.url for link in found.links] == [f"{outcome.host}/near"]
+    assert [link.url for link in untied(found.bundles)] == [f"{outcome.host}/near"]
     assert (found.truncated, found.note) == (True, "read to 5,000 bytes: longer than fetch.max_parsed")
     assert delivery.parcel is not None
     assert found.size == len(body)
@@ -446,7 +447,7 @@ def test_a_page_tells_which_other_page_it_is_a_form_of(
     found = outcome.result
     assert isinstance(found, Fetched)
     assert found.canonical == (outcome.host + named if named else "")
-    led = [(link.url, link.depth) for link in found.links if link.via is Via.CANONICAL]
+    led = [(link.url, link.depth) for link in untied(found.bundles) if link.via is Via.CANONICAL]
     assert led == ([(found.canonical, 3)] if named else [])
 
 
@@ -455,4 +456,4 @@ def test_a_page_that_wants_no_link_followed_still_tells_its_canonical_url(tmp_pa
     ((outcome, _),) = run(tmp_path, page(body))
     found = outcome.result
     assert isinstance(found, Fetched)
-    assert (found.canonical, found.links) == (f"{outcome.host}/whole", ())
+    assert (found.canonical, found.bundles) == (f"{outcome.host}/whole", ())

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from skitter.frontier.bundles import untied
 from skitter.model import Discovered, Fetched, Redirected, Via
 from skitter.settings import CrawlSettings
 from tests.integration.test_step import SETTINGS, redirect, run
@@ -31,13 +32,13 @@ def fetched(folder: Path, response: bytes, requisite: int) -> Fetched:
 
 
 def paths(found: Fetched) -> list[str]:
-    return [link.url.partition("://")[2].partition("/")[2] for link in found.links]
+    return [link.url.partition("://")[2].partition("/")[2] for link in untied(found.bundles)]
 
 
 def test_a_page_brings_its_links_first_and_then_what_it_needs(tmp_path: Path) -> None:
     html = b"<link rel=stylesheet href=s.css><a href=/p>p</a><img src=/p><img src=i.png>"
     found = fetched(tmp_path, page(html), 0)
-    told = [(link.via, link.depth, link.requisite) for link in found.links]
+    told = [(link.via, link.depth, link.requisite) for link in untied(found.bundles)]
     assert paths(found) == ["p", "s.css", "p", "i.png"]
     assert told == [(Via.LINK, 4, 0)] + [(Via.REQUISITE, 3, 1)] * 3
 
@@ -57,7 +58,7 @@ def test_nothing_is_needed_unless_the_crawl_asks_for_it(tmp_path: Path) -> None:
 def test_a_requisite_is_archived_whatever_its_type(tmp_path: Path, kind: bytes) -> None:
     body = picture(9, 9, (1, 2, 3))
     found = fetched(tmp_path, typed(kind, body), 1)
-    assert (found.status, found.size, found.links) == (200, len(body), ())
+    assert (found.status, found.size, found.bundles) == (200, len(body), ())
     assert found.record is not None
 
 
@@ -69,7 +70,7 @@ def test_a_requisite_is_kept_up_to_the_limit_of_a_body(tmp_path: Path) -> None:
 @pytest.mark.parametrize("body", [b"<a href=/p>p</a><img src=/i>", pdf("words")])
 def test_a_requisite_that_is_a_document_is_not_read(tmp_path: Path, body: bytes) -> None:
     for number, kind in enumerate((b"text/html", b"application/pdf", b"text/css")):
-        assert fetched(tmp_path / str(number), typed(kind, body), 1).links == ()
+        assert fetched(tmp_path / str(number), typed(kind, body), 1).bundles == ()
 
 
 @pytest.mark.parametrize(("level", "expected"), [(1, 2), (4, 2), (5, 0)])
@@ -79,7 +80,7 @@ def test_a_stylesheet_brings_what_it_needs_down_to_three_levels_of_imports(
     packed = typed(b"text/css; charset=utf-8", gzip.compress(SHEET), b"Content-Encoding: gzip")
     found = fetched(tmp_path, packed, level)
     assert paths(found) == ["more.css", "i.png"][:expected]
-    assert all((link.requisite, link.depth) == (level + 1, 3) for link in found.links)
+    assert all((link.requisite, link.depth) == (level + 1, 3) for link in untied(found.bundles))
 
 
 def test_where_a_requisite_redirects_to_is_a_requisite(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from skitter.desk.brain import Delivery
-from skitter.frontier.bundles import bundled, check, links_of, untied
+from skitter.frontier.bundles import bundled, check, untied
 from skitter.frontier.rocks import growth
 from skitter.frontier.rocks.rows import UrlRow
 from skitter.model import Bundle, Discovered, Fetched, Host, Outcome, TaskKind, Token, UrlKey, UrlState, Via
 from skitter.schedule.traps import MARK
 from skitter.urls.skeleton import section
-from skitter.worker.offered import Offered, Told, _marks_inside
+from skitter.worker.offered import Offered, _marks_inside
 
 PAGE = UrlKey(b"own-host" + b"the-page")
 HOSTS = st.sampled_from([(Host("http://a.test"), b"own-host"), (Host("http://b.test"), b"another-")])
@@ -69,24 +69,29 @@ def test_thirty_links_of_one_page_are_one_bundle() -> None:
 )
 def test_a_bundle_whose_strings_do_not_match_is_refused(keys: bytes, urls: str) -> None:
     with pytest.raises(ValueError, match="keys"):
-        check([Bundle(keys, urls, Host("http://a.test"), 1)])
+        check([Bundle(keys, urls, 1)])
 
 
-def test_what_was_told_is_forgotten_in_halves() -> None:
-    told = Told(most=2)
-    keys = [bytes([number]) * 16 for number in range(6)]
-    for key in keys[:3]:
-        told.add([key])
-    assert told.among(keys[:3]) == set(keys[:3])
-    for key in keys[3:]:
-        told.add([key])
-    assert told.among(keys) == set(keys[3:])
-    told.forget()
-    assert told.among(keys) == set()
+def test_what_is_told_is_forgotten_when_the_server_is_another() -> None:
+    page = Outcome(
+        host=Host("http://own-host"),
+        token=Token(1),
+        kind=TaskKind.PAGE,
+        key=PAGE,
+        sent_at=0.0,
+        ended_at=0.0,
+        result=Fetched(status=200, bundles=bundled([link("1"), link("2")])),
+    )
+    offered = Offered()
+    offered.accepted([page])
+    assert offered.sifted(Delivery(page)) != page.result
+    offered.forget()
+    assert offered.sifted(Delivery(page)) == page.result
 
 
 def test_a_worker_that_leaves_a_link_out_says_so() -> None:
-    result = Fetched(status=200, links=(link("1"), link("1", "another-")))
+    links = [link("1"), link("1", "another-")]
+    result = Fetched(status=200, bundles=bundled(links))
     outcome = Outcome(
         host=Host("http://own-host"),
         token=Token(1),
@@ -99,11 +104,11 @@ def test_a_worker_that_leaves_a_link_out_says_so() -> None:
     offered = Offered()
     first = offered.sifted(Delivery(outcome))
     assert isinstance(first, Fetched)
-    assert (tuple(links_of(first)), first.told_before) == (result.links, 0)
+    assert (untied(first.bundles), first.told_before) == (links, 0)
     offered.accepted([replace(outcome, result=first)])
     sifted = offered.sifted(Delivery(outcome))
     assert isinstance(sifted, Fetched)
-    assert (links_of(sifted), sifted.told_before, offered.saved) == ([link("1", "another-")], 1, 1)
+    assert (untied(sifted.bundles), sifted.told_before, offered.saved) == ([link("1", "another-")], 1, 1)
 
 
 def test_a_link_between_hosts_is_a_vote_and_crosses_also_when_its_own_host_told_of_it() -> None:
@@ -114,7 +119,7 @@ def test_a_link_between_hosts_is_a_vote_and_crosses_also_when_its_own_host_told_
         key=UrlKey(b"another-" + b"the-page"),
         sent_at=0.0,
         ended_at=0.0,
-        result=Fetched(status=200, links=(link("1", "another-"),)),
+        result=Fetched(status=200, bundles=bundled([link("1", "another-")])),
     )
     offered = Offered()
     offered.accepted([replace(there, result=offered.sifted(Delivery(there)))])
@@ -132,9 +137,9 @@ def test_what_is_left_out_tells_a_section_the_same_as_what_is_sent() -> None:
         replace(link(str(number)), url=f"http://own-host/{path}")
         for number, path in enumerate(("shop/shelf/2", "shop/shelf/0", "shop/shelf/", "about"))
     )
-    links = (inside, parent, folder, outside)
+    links = bundled([inside, parent, folder, outside])
     row = UrlRow(url=page, state=UrlState.QUEUED, priority=1, depth=1, via=Via.LINK, parent=parent.key)
     name = section(page)
     sent = growth._known(links, (), name, row, b"")
     assert sent == [inside.key[-MARK:]]
-    assert growth._known((), (), name, row, _marks_inside(page, links)) == sent
+    assert growth._known((), (), name, row, _marks_inside(page, links[0], ())) == sent

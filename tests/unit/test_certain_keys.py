@@ -7,9 +7,9 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.frontier.rocks.caches import MOST_LINKERS, Generations, RecentKeys, has_linker
-from skitter.frontier.rocks.keyset import CertainKeys
-from skitter.frontier.rocks.keyset_plain import FEWEST_BUCKETS
+from skitter.frontier.keyset import CertainKeys
+from skitter.frontier.keyset_plain import FEWEST_BUCKETS, MOST_LINKERS, has_linker
+from skitter.frontier.rocks.caches import Generations, Lasting, RecentKeys
 
 KEYS = st.binary(min_size=16, max_size=16)
 
@@ -110,6 +110,34 @@ def test_the_last_word_on_a_key_counts() -> None:
         assert kept.get(0) == dict(kept.items())[0] == word
 
 
+def test_what_lasts_forgets_nothing_before_it_is_trimmed_and_keeps_what_came_last_then() -> None:
+    kept: Lasting[int, str] = Lasting(8)
+    for number in range(100):
+        kept[number] = "one turn"
+    assert all(number in kept for number in range(100))
+    kept.trim()
+    assert [number for number in range(100) if number in kept] == [96, 97, 98, 99]
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.sampled_from(("put", "get", "drop", "trim"))), max_size=60))
+def test_what_lasts_never_has_more_than_its_limit_when_trimmed_and_never_another_value(
+    steps: list[tuple[int, str]],
+) -> None:
+    kept: Lasting[int, int] = Lasting(6)
+    truth: dict[int, int] = {}
+    for number, (key, step) in enumerate(steps):
+        if step == "put":
+            kept[key] = truth[key] = number
+        elif step == "drop":
+            kept.drop(key)
+            truth.pop(key, None)
+        elif step == "trim":
+            kept.trim()
+            assert len(kept) <= 6
+        assert kept.get(key) in (None, truth.get(key))
+        assert dict(kept.items()).items() <= truth.items()
+
+
 @given(st.lists(st.binary(min_size=2, max_size=2)), st.binary(min_size=2, max_size=2))
 def test_a_linker_is_found_among_marks_and_never_across_two(marks: list[bytes], linker: bytes) -> None:
     assert has_linker(b"".join(marks), linker) == (linker in marks)
@@ -117,20 +145,25 @@ def test_a_linker_is_found_among_marks_and_never_across_two(marks: list[bytes], 
     assert has_linker(b"xabyab", b"ab")
 
 
+def unheard(recent: RecentKeys, keys: list[bytes], linker: bytes) -> list[int]:
+    return CertainKeys(0).unheard(b"".join(keys), bytes(8), recent.young, recent.old, linker)
+
+
 def test_a_link_is_heard_once_of_a_host_and_not_at_all_when_enough_hosts_link_it() -> None:
-    recent = RecentKeys(100)
-    assert not recent.has_heard(b"key", b"ab")
-    recent.put(b"key", b"abcd")
-    assert recent.has_heard(b"key", b"cd")
-    assert not recent.has_heard(b"key", b"ef")
-    recent.put(b"key", bytes(2 * MOST_LINKERS))
-    assert recent.has_heard(b"key", b"ef")
+    recent, key = RecentKeys(100), b"one-host-one-key"
+    assert unheard(recent, [key], b"ab") == [0]
+    recent.put(key, b"abcd")
+    assert unheard(recent, [key], b"cd") == []
+    assert unheard(recent, [key], b"ef") == [0]
+    recent.put(key, bytes(2 * MOST_LINKERS))
+    assert unheard(recent, [key], b"ef") == []
 
 
 def test_what_was_heard_is_forgotten_in_halves() -> None:
     recent = RecentKeys(4)
-    for key in (b"1", b"2", b"3"):
+    keys = [b"one-host" + bytes(7) + bytes([number]) for number in range(4)]
+    for key in keys[:3]:
         recent.put(key, b"ab")
-    assert recent.has_heard(b"1", b"ab")
-    recent.put(b"4", b"ab")
-    assert [key for key in (b"1", b"2", b"3", b"4") if recent.has_heard(key, b"ab")] == [b"3", b"4"]
+    assert unheard(recent, keys, b"ab") == [3]
+    recent.put(keys[3], b"ab")
+    assert unheard(recent, keys, b"ab") == [0, 1]

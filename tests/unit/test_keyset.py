@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.frontier.rocks import keyset_plain, nearwords_plain
+from skitter.frontier import keyset_plain
+from skitter.frontier.rocks import nearwords_plain
 from skitter.frontier.rocks.near_filter import _masks
 from skitter.frontier.rocks.rows import UrlRow, encode, fresh, placed, slot_of
 from skitter.model import UrlState, Via
@@ -41,6 +42,31 @@ def test_what_is_certain_is_the_same_with_and_without_the_kernel(
     ]
     joined = b"".join(every)
     assert keyset.certain_lacks(kernel, joined, host) == keyset_plain.certain_lacks(plain, joined, host)
+
+
+MARKS = st.sampled_from([b"ab", b"ba", b"bb"])
+HEARD = st.dictionaries(KEYS, st.lists(MARKS, max_size=4).map(b"".join) | st.just(b"xy" * 32), max_size=8)
+
+
+@given(SIZES, st.lists(KEYS), st.lists(KEYS), HOSTS, HEARD, HEARD, MARKS)
+def test_what_was_heard_is_the_same_with_and_without_the_kernel(
+    size: int,
+    added: list[bytes],
+    asked: list[bytes],
+    host: bytes,
+    young: dict[bytes, bytes],
+    old: dict[bytes, bytes],
+    linker: bytes,
+) -> None:
+    kernel, plain = mmap(-1, size), mmap(-1, size)
+    for key in added:
+        keyset.certain_add(kernel, key)
+        keyset_plain.certain_add(plain, key)
+    joined = b"".join([*asked, *added, *young, *old])
+    assert keyset.certain_unheard(kernel, joined, host, young, old, linker) == keyset_plain.certain_unheard(
+        plain, joined, host, young, old, linker
+    )
+    assert kernel[:] == plain[:]
 
 
 @given(SIZES, SIZES, st.lists(KEYS), st.lists(KEYS))
@@ -86,6 +112,9 @@ def test_what_is_no_key_is_refused(way: ModuleType) -> None:
     for keys, host in ((bytes(17), bytes(8)), (bytes(16), bytes(7))):
         with pytest.raises(ValueError, match="16 bytes"):
             way.certain_lacks(table, keys, host)
+    for linker in (b"", b"a", b"abc"):
+        with pytest.raises(ValueError, match="2 bytes"):
+            way.certain_unheard(table, bytes(16), bytes(8), {}, {}, linker)
     for hashes in (0, 33):
         with pytest.raises(ValueError, match="hashes"):
             way.bloom_add(table, hashes, bytes(16))

@@ -15,9 +15,9 @@ import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skitter.archive.coding import stem_of
-from skitter.archive.objects import Objects
 from skitter.archive.parts import TABLES
 from skitter.archive.recovery import lost
 from skitter.archive.segments import SegmentFiles, finished_in
@@ -26,6 +26,9 @@ from skitter.errors import ArchiveFailed, ObjectsFailed
 from skitter.faultpoints import Point, reach
 from skitter.frontier.base import Frontier
 from skitter.settings import ArchiveSettings
+
+if TYPE_CHECKING:
+    from skitter.archive.objects import Objects
 
 _LOOK = 0.5
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0

@@ -33,6 +33,7 @@ TRIES = 2
 MAX_PENDING = 256
 MAX_ADDRESSES = 16
 CHANNEL_QUERIES = 10_000
+_FIRST_PAUSE = 0.05
 # RFC 1035, 2.3.4 for the lengths. c-ares takes a C string, so a NUL must not get there.
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _NO_SORT = 0x80  # ARES_AI_NOSORT, unnamed in pycares: sorting opens a socket for every address
@@ -155,8 +156,8 @@ _Found = tuple[str, ...] | Unresolved
 
 
 class Resolver:
-    """Resolves names for one event loop; `hits`, `misses` and `failures` count what happened, `seconds` is how
-    long DNS servers took over the misses together.
+    """Resolves names for one event loop; `hits`, `misses` and `failures` count what happened, `unheard` the
+    questions that reached no server, `seconds` is how long DNS servers took over the misses together.
 
     A name is in the cache, among the pending, or unknown. Every pending name has one task, which alone
     writes its cache entry; waiters share the task, and one that gives up does not end it for the others.
@@ -187,6 +188,7 @@ class Resolver:
         self.hits = 0
         self.misses = 0
         self.failures = 0
+        self.unheard = 0
         self.seconds = 0.0
 
     def known(self, name: str, port: int) -> Answer | Unresolved | None:
@@ -314,14 +316,19 @@ class Resolver:
         return _addresses(host, result)
 
     async def _ask_channel(self, host: str) -> pycares.AddrInfoResult:
-        try:
-            return await self._live_channel().ask(host)
-        except ares.DNSError as error:
-            # An error of one socket fails every question that is open on it, up to 256 at once (seen once in
-            # a hundred bursts of 300 names); c-ares opens another one for the next.
-            if _code(error) != ares.ARES_ECONNREFUSED:
-                raise
-            return await self._live_channel().ask(host)
+        """An error of one socket fails every question that is open on it, up to 256 at once, and a name server of
+        this machine refuses them all while it is started anew. Nobody has heard such a question, so it is asked
+        again, at once and then ever later, for as long as it may take."""
+        pause = 0.0
+        while True:
+            try:
+                return await self._live_channel().ask(host)
+            except ares.DNSError as error:
+                if _code(error) != ares.ARES_ECONNREFUSED:
+                    raise
+            self.unheard += 1
+            await asyncio.sleep(pause)
+            pause = 2 * pause or _FIRST_PAUSE
 
     def _live_channel(self) -> _Channel:
         if self._channel is not None and self._channel.asked >= min(self._size, CHANNEL_QUERIES):
@@ -342,8 +349,6 @@ def _not_found(detail: str) -> tuple[Unresolved, float]:
     return Unresolved(FailureKind.DNS_NOT_FOUND, detail), NOT_FOUND_TTL
 
 
-# Nobody answered; that says nothing of the name.
-_SILENT = (ares.ARES_ETIMEOUT, ares.ARES_ECONNREFUSED)
 _ABSENT = (ares.ARES_ENOTFOUND, ares.ARES_ENODATA, ares.ARES_ENONAME, ares.ARES_EBADNAME)
 
 
@@ -352,7 +357,8 @@ def _fault(host: str, error: ares.DNSError) -> tuple[Unresolved, float]:
     detail = f"{host}: {pycares.errno.errorcode.get(code, code)}"
     if code in _ABSENT:
         return _not_found(detail)
-    kind = FailureKind.DNS_TIMEOUT if code in _SILENT else FailureKind.DNS_FAILED
+    # nobody answered, which says nothing of the name
+    kind = FailureKind.DNS_TIMEOUT if code == ares.ARES_ETIMEOUT else FailureKind.DNS_FAILED
     return Unresolved(kind, detail), FAILURE_TTL
 
 

@@ -1,8 +1,9 @@
-"""The links of a page in bundles: runs that differ in URL and key alone, in two strings each.
+"""The links of a page in bundles: those that differ in URL and key alone, in two strings.
 
-Made by a worker in another process, taken apart by the frontier, and only as far as it has to be: nine of ten
-links are known by their key, and never become anything else. 30 links are two strings to decode instead of
-thirty structs, and a sixth fewer bytes. A bundle comes from elsewhere: one whose strings do not match is refused.
+Made by a worker, straight from what its page says, and taken apart by the frontier only as far as it has to be:
+nine of ten links are known by their key, and never become anything else. On a wire 30 links are two strings to
+decode instead of thirty structs, and a sixth fewer bytes. A bundle may come from elsewhere: one whose strings do
+not match is refused.
 """
 
 from __future__ import annotations
@@ -13,11 +14,17 @@ from operator import attrgetter
 
 from skitter.model import Bundle, Discovered, Fetched, UrlKey
 
+try:
+    from skitter.native.bundles import picked as _picked
+except ImportError:
+    from skitter.frontier.bundles_plain import picked as _picked
+
 _KEY = 16
 _common = attrgetter(*Bundle.__struct_fields__[2:])
 
 
 def runs_of(links: Iterable[Discovered]) -> list[list[Discovered]]:
+    """Links that differ in URL, key and host alone."""
     return [list(run) for _, run in groupby(links, _common)]
 
 
@@ -48,37 +55,38 @@ def size(bundle: Bundle) -> int:
     return len(bundle.keys) // _KEY
 
 
-def keys_of(bundle: Bundle) -> list[bytes]:
-    keys = bundle.keys
-    return [keys[start : start + _KEY] for start in range(0, len(keys), _KEY)]
-
-
-def picked(bundle: Bundle, numbers: Iterable[int]) -> list[Discovered]:
-    """Some of its links, by their places."""
-    keys, urls = bundle.keys, bundle.urls.split("\n")
-    # Field by field: 0.4 us a link, 0.8 from a dict of what is common.
-    host, depth, via, parent = bundle.host, bundle.depth, bundle.via, bundle.parent
-    hops, priority, requisite = bundle.hops, bundle.priority, bundle.requisite
-    return [
-        Discovered(
-            url=urls[number],
-            key=UrlKey(keys[_KEY * number : _KEY * number + _KEY]),
-            host=host,
-            depth=depth,
-            via=via,
-            parent=parent,
-            hops=hops,
-            priority=priority,
-            requisite=requisite,
-        )
-        for number in numbers
-    ]
-
-
-def links_of(page: Fetched) -> Sequence[Discovered]:
-    return untied(page.bundles) if page.bundles else page.links
-
-
 def count_links(page: Fetched) -> int:
     """All that the page has, also those that were told before."""
-    return len(page.links) + sum(map(size, page.bundles)) + page.told_before
+    return sum([len(bundle.keys) for bundle in page.bundles]) // _KEY + page.told_before
+
+
+def keys_of(bundle: Bundle) -> list[UrlKey]:
+    keys = bundle.keys
+    return [UrlKey(keys[start : start + _KEY]) for start in range(0, len(keys), _KEY)]
+
+
+def urls_of(bundle: Bundle) -> list[str]:
+    return bundle.urls.split("\n")
+
+
+def picked(bundle: Bundle, numbers: Sequence[int]) -> list[Discovered]:
+    """Some of its links, by their places: 0.3 us each."""
+    return _picked(
+        bundle.keys,
+        bundle.urls,
+        numbers,
+        Discovered,
+        bundle.depth,
+        bundle.via,
+        bundle.parent,
+        bundle.hops,
+        bundle.priority,
+        bundle.requisite,
+    )
+
+
+def fewer(bundle: Bundle, numbers: Sequence[int]) -> Bundle:
+    """The same with some of its links alone."""
+    keys, urls = keys_of(bundle), urls_of(bundle)
+    left = b"".join([keys[number] for number in numbers]), "\n".join([urls[number] for number in numbers])
+    return Bundle(*left, *_common(bundle))

@@ -18,7 +18,7 @@ typedef struct {
     const char *prefix; /* BLAKE2B_KEY bytes */
 } Folder;
 
-static PyObject *href_name, *rel_name, *nofollow, *discovered_names;
+static PyObject *href_name, *rel_name, *nofollow, *line_end;
 
 static int is_name(unsigned char c)
 {
@@ -182,7 +182,7 @@ static PyObject *resolve(PyObject *module, PyObject *args)
 
 /* Links that were resolved. */
 
-enum { URL, KEY, HOST, FEW = 128 };
+enum { URL, KEY, WHOLE_KEY = 2 * BLAKE2B_KEY, FEW = 128 };
 
 /* Which targets were there before: places in `resolved`, by their keys, which are hashes already. A page cannot choose
  * what collides: the factor is the process's own. */
@@ -241,7 +241,7 @@ static int is_resolved(PyObject *one)
 {
     return PyTuple_Check(one) && PyTuple_GET_SIZE(one) == 3 && PyUnicode_Check(PyTuple_GET_ITEM(one, URL))
            && PyBytes_Check(PyTuple_GET_ITEM(one, KEY))
-           && PyBytes_GET_SIZE(PyTuple_GET_ITEM(one, KEY)) == 2 * BLAKE2B_KEY;
+           && PyBytes_GET_SIZE(PyTuple_GET_ITEM(one, KEY)) == WHOLE_KEY;
 }
 
 /* Two tuples, of links and of what each stands for; false with an error set when they are not that. */
@@ -268,23 +268,21 @@ static int may_be_followed(PyObject *link)
     return forbidden < 0 ? -1 : !forbidden;
 }
 
-/* What `make` says of each link that is followed, into `found`; gives how many, -1 on an error. `args` as of `followed`. */
-static Py_ssize_t make_followed(PyObject *const *args, PyObject *links, Targets *targets, PyObject *found)
+/* The URLs of all links that are followed, into `urls`, and their keys; gives how many, -1 on an error. */
+static Py_ssize_t gather(PyObject *page, PyObject *links, Targets *targets, PyObject *urls, char *keys)
 {
     Py_ssize_t count = 0;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(links); i++) {
         PyObject *one = PyTuple_GET_ITEM(targets->resolved, i);
-        if (one == Py_None || is_same(PyTuple_GET_ITEM(one, URL), args[1]))
+        if (one == Py_None || is_same(PyTuple_GET_ITEM(one, URL), page))
             continue;
         int follows = may_be_followed(PyTuple_GET_ITEM(links, i));
-        if (!follows || (follows > 0 && !is_new(targets, i)))
-            continue;
-        PyObject *parts[] = {
-            PyTuple_GET_ITEM(one, URL), PyTuple_GET_ITEM(one, KEY), PyTuple_GET_ITEM(one, HOST), args[2], args[0]};
-        PyObject *made = follows > 0 ? PyObject_Vectorcall(args[5], parts, 0, discovered_names) : NULL;
-        if (!made)
+        if (follows < 0)
             return -1;
-        PyTuple_SET_ITEM(found, count++, made);
+        if (!follows || !is_new(targets, i))
+            continue;
+        memcpy(keys + count * WHOLE_KEY, PyBytes_AS_STRING(PyTuple_GET_ITEM(one, KEY)), WHOLE_KEY);
+        PyTuple_SET_ITEM(urls, count++, Py_NewRef(PyTuple_GET_ITEM(one, URL)));
     }
     return count;
 }
@@ -299,22 +297,37 @@ static PyObject *shortened(PyObject *found, Py_ssize_t count)
     return found;
 }
 
+static PyObject *bundle_of(PyObject *page, PyObject *links, Targets *targets)
+{
+    PyObject *urls = PyTuple_New(PyTuple_GET_SIZE(links));
+    PyObject *keys = urls ? PyBytes_FromStringAndSize(NULL, PyTuple_GET_SIZE(links) * WHOLE_KEY) : NULL;
+    Py_ssize_t count = keys ? gather(page, links, targets, urls, PyBytes_AS_STRING(keys)) : -1;
+    PyObject *joined = NULL, *both = NULL;
+    if (urls && (urls = shortened(urls, count)))
+        joined = PyUnicode_Join(line_end, urls);
+    if (joined && !_PyBytes_Resize(&keys, count * WHOLE_KEY))
+        both = PyTuple_Pack(2, keys, joined);
+    Py_XDECREF(urls);
+    Py_XDECREF(keys);
+    Py_XDECREF(joined);
+    return both;
+}
+
 static PyObject *followed(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    if (count != 6 || !PyUnicode_Check(args[1])) {
-        PyErr_SetString(PyExc_TypeError, "a page, its URL, the depth of its links, these, what they stand for, a maker");
+    if (count != 3 || !PyUnicode_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "a page's URL, its links, what they stand for");
         return NULL;
     }
-    PyObject *links = NULL, *resolved = NULL, *found = NULL;
+    PyObject *links = NULL, *resolved = NULL, *both = NULL;
     Targets targets;
-    if (pair_up(args[3], args[4], &links, &resolved) && !begin_targets(&targets, resolved)) {
-        if ((found = PyTuple_New(PyTuple_GET_SIZE(links))))
-            found = shortened(found, make_followed(args, links, &targets, found));
+    if (pair_up(args[1], args[2], &links, &resolved) && !begin_targets(&targets, resolved)) {
+        both = bundle_of(args[0], links, &targets);
         end_targets(&targets);
     }
     Py_XDECREF(links);
     Py_XDECREF(resolved);
-    return found;
+    return both;
 }
 
 static Py_ssize_t make_told(PyObject *links, Targets *targets, PyObject *found)
@@ -353,36 +366,20 @@ static PyObject *told(PyObject *module, PyObject *const *args, Py_ssize_t count)
 static PyMethodDef methods[] = {
     {"resolve", resolve, METH_VARARGS,
      "Of each link the URL, key and host, or None where its href is neither plain nor known; and where those are."},
-    {"followed", (PyCFunction)(void (*)(void))followed, METH_FASTCALL, "What a page lets us follow, each URL once."},
+    {"followed", (PyCFunction)(void (*)(void))followed, METH_FASTCALL, "The keys of what a page lets us follow, each URL once, and the URLs, one a line."},
     {"told", (PyCFunction)(void (*)(void))told, METH_FASTCALL, "Each target once, with its link."},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "hrefs", NULL, -1, methods, NULL, NULL, NULL, NULL};
 
-/* Interned, as the names of a class's fields are: else each is compared letter by letter. */
-static PyObject *interned_names(void)
-{
-    static const char *const said[] = {"url", "key", "host", "depth", "parent"};
-    const Py_ssize_t count = sizeof said / sizeof *said;
-    PyObject *names = PyTuple_New(count);
-    for (Py_ssize_t i = 0; names && i < count; i++) {
-        PyObject *name = PyUnicode_InternFromString(said[i]);
-        if (!name)
-            Py_CLEAR(names);
-        else
-            PyTuple_SET_ITEM(names, i, name);
-    }
-    return names;
-}
-
 PyMODINIT_FUNC PyInit_hrefs(void)
 {
     href_name = PyUnicode_InternFromString("href");
     rel_name = PyUnicode_InternFromString("rel");
     nofollow = PyUnicode_InternFromString("nofollow");
-    discovered_names = interned_names();
-    if (!href_name || !rel_name || !nofollow || !discovered_names)
+    line_end = PyUnicode_InternFromString("\n");
+    if (!href_name || !rel_name || !nofollow || !line_end)
         return NULL;
     factor = (uint64_t)PyObject_Hash(nofollow) | 1;
     return PyModule_Create(&definition);

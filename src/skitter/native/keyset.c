@@ -1,4 +1,4 @@
-/* Keys that are certainly known, and a Bloom filter of keys: skitter/frontier/rocks/keyset_plain.py defines both.
+/* Keys that are certainly known, and a Bloom filter of keys: skitter/frontier/keyset_plain.py defines both.
  *
  * Tables are buffers that Python owns and keeps; a key is 16 bytes, its host's half first. Nothing is kept here. */
 
@@ -9,6 +9,7 @@
 #include "mixing.h"
 
 enum { KEY = 16, HALF = 8, ENTRY = 6, WAYS = 4, BUCKET = WAYS * ENTRY, MOST_HASHES = 32 };
+enum { MARK = 2, MOST_LINKERS = 32 }; /* of linkers */
 
 static const uint64_t MOST_OF_ENTRY = ((uint64_t)1 << 8 * ENTRY) - 1;
 
@@ -197,37 +198,100 @@ static void fetch_places(const Py_buffer *table, const uint8_t *keys, Py_ssize_t
         __builtin_prefetch(places + both_halves(keys + at) % buckets_of(table) * BUCKET);
 }
 
-static PyObject *all_unsure(const Py_buffer *table, const uint8_t *keys, Py_ssize_t length, const uint8_t *host)
+/* Who was heard to link what: marks by key, among the young or else among the old. */
+typedef struct {
+    PyObject *young, *old;
+    const uint8_t *linker;
+} Heard;
+
+static int has_linker(const uint8_t *marks, Py_ssize_t length, const uint8_t *linker)
 {
+    for (Py_ssize_t at = 0; at + MARK <= length; at += MARK)
+        if (!memcmp(marks + at, linker, MARK))
+            return 1;
+    return 0;
+}
+
+/* 1 when that linker was heard, or as many as count; -1 on an error. */
+static int is_heard(const Heard *heard, const uint8_t *key)
+{
+    PyObject *name = PyBytes_FromStringAndSize((const char *)key, KEY);
+    PyObject *marks = name ? PyDict_GetItemWithError(heard->young, name) : NULL;
+    if (!marks && !PyErr_Occurred())
+        marks = PyDict_GetItemWithError(heard->old, name);
+    Py_XDECREF(name);
+    if (!marks)
+        return PyErr_Occurred() ? -1 : 0;
+    if (!PyBytes_CheckExact(marks)) {
+        PyErr_SetString(PyExc_TypeError, "marks are bytes");
+        return -1;
+    }
+    Py_ssize_t length = PyBytes_GET_SIZE(marks);
+    return length >= MOST_LINKERS * MARK || has_linker((const uint8_t *)PyBytes_AS_STRING(marks), length, heard->linker);
+}
+
+/* 1 when nothing has to be asked about a key; -1 on an error. `heard` may be nothing. */
+static int is_sure(const Py_buffer *table, const uint8_t *key, const uint8_t *host, const Heard *heard)
+{
+    if (!memcmp(key, host, HALF) && is_certain(table->buf, buckets_of(table), both_halves(key), 0))
+        return 1;
+    return heard ? is_heard(heard, key) : 0;
+}
+
+static PyObject *all_unsure(const Py_buffer *table, PyObject *keys, PyObject *host, const Heard *heard)
+{
+    const uint8_t *first = (const uint8_t *)PyBytes_AS_STRING(keys);
+    Py_ssize_t length = PyBytes_GET_SIZE(keys);
     PyObject *unsure = PyList_New(0);
-    uint64_t buckets = buckets_of(table);
-    fetch_places(table, keys, length);
+    fetch_places(table, first, length);
     for (Py_ssize_t at = 0; unsure && at + KEY <= length; at += KEY) {
-        const uint8_t *key = keys + at;
-        if (!memcmp(key, host, HALF) && is_certain(table->buf, buckets, both_halves(key), 0))
-            continue;
-        if (!note(unsure, at / KEY))
+        int sure = is_sure(table, first + at, (const uint8_t *)PyBytes_AS_STRING(host), heard);
+        if (sure < 0 || (!sure && !note(unsure, at / KEY)))
             Py_CLEAR(unsure);
     }
     return unsure;
 }
 
+static int are_keys(PyObject *keys, PyObject *host)
+{
+    if (PyBytes_CheckExact(keys) && PyBytes_GET_SIZE(keys) % KEY == 0 && PyBytes_CheckExact(host)
+        && PyBytes_GET_SIZE(host) == HALF)
+        return 1;
+    PyErr_SetString(PyExc_ValueError, "keys are 16 bytes each, and a host is 8");
+    return 0;
+}
+
 static PyObject *certain_lacks(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     Py_buffer table;
-    if (!has_arguments(count, 3))
+    if (!has_arguments(count, 3) || !are_keys(given[1], given[2]) || !open_table(given[0], &table, BUCKET))
         return NULL;
-    PyObject *keys = given[1], *host = given[2];
-    if (!PyBytes_CheckExact(keys) || PyBytes_GET_SIZE(keys) % KEY || !PyBytes_CheckExact(host)
-        || PyBytes_GET_SIZE(host) != HALF) {
-        PyErr_SetString(PyExc_ValueError, "keys are 16 bytes each, and a host is 8");
+    PyObject *unsure = all_unsure(&table, given[1], given[2], NULL);
+    PyBuffer_Release(&table);
+    return unsure;
+}
+
+static int is_mark(PyObject *linker)
+{
+    if (PyBytes_CheckExact(linker) && PyBytes_GET_SIZE(linker) == MARK)
+        return 1;
+    PyErr_SetString(PyExc_ValueError, "a linker's mark is 2 bytes");
+    return 0;
+}
+
+static PyObject *certain_unheard(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer table;
+    if (!has_arguments(count, 6) || !are_keys(given[1], given[2]) || !is_mark(given[5]))
+        return NULL;
+    if (!PyDict_CheckExact(given[3]) || !PyDict_CheckExact(given[4])) {
+        PyErr_SetString(PyExc_TypeError, "marks lie in dicts");
         return NULL;
     }
     if (!open_table(given[0], &table, BUCKET))
         return NULL;
-    PyObject *unsure = all_unsure(
-        &table, (const uint8_t *)PyBytes_AS_STRING(keys), PyBytes_GET_SIZE(keys),
-        (const uint8_t *)PyBytes_AS_STRING(host));
+    Heard heard = {given[3], given[4], (const uint8_t *)PyBytes_AS_STRING(given[5])};
+    PyObject *unsure = all_unsure(&table, given[1], given[2], &heard);
     PyBuffer_Release(&table);
     return unsure;
 }
@@ -274,6 +338,7 @@ static PyMethodDef methods[] = {
     {"certain_has", FAST(certain_has), "Whether a key is certainly known."},
     {"certain_add", FAST(certain_add), "A key is certainly known from now on."},
     {"certain_lacks", FAST(certain_lacks), "Numbers of those of many keys that are of another host or not known."},
+    {"certain_unheard", FAST(certain_unheard), "The same, without those that a linker was heard to link."},
     {"certain_move", FAST(certain_move), "What a table knows is known to a larger one from now on."},
     {"bloom_has", FAST(bloom_has), "Whether a key may have been added."},
     {"bloom_add", FAST(bloom_add), "Add a key."},

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 
 from skitter.model import Link
-from skitter.parse.charset import UTF_8, encoding_name, guess
+from skitter.parse.charset import UTF_8, encoding_name, guess, prescanned
 from skitter.parse.content import PageContent, Source
 from skitter.parse.html_parts import Parts, Triple, follow, page_of
 from skitter.parse.html_tree import TreeReader, requisites_of
@@ -74,7 +74,8 @@ def _charset(source: Source, declared: list[Triple], is_ascii: bool, stray: bool
 
 
 def _declared(body: bytes, declared: list[Triple], stray: bool) -> str:
-    """By meta elements and the XML declaration, if they agree; else guessed. Empty when that is for the tree."""
+    """By meta elements and the XML declaration, if they agree and nothing else looks like one; else by a prescan,
+    which knows which of them counts; guessed when there is none. Empty when that is for the tree."""
     if len(declared) == 1 and not stray and not body.startswith(b"<?x"):
         return _name(*declared[0])
     names = {_name(*said) for said in declared}
@@ -82,7 +83,7 @@ def _declared(body: bytes, declared: list[Triple], stray: bool) -> str:
         found = _XML_DECLARED.match(body)
         names.add(encoding_name(found[1].decode()) if found and names else "")
     if stray or len(names) > 1:
-        return ""
+        return prescanned(body)
     return names.pop() if names else guess(body)
 
 

@@ -199,7 +199,7 @@ def _fetched(brain: Brain, ticket: Ticket, said: Report) -> Result:
         etag=said.etag,
         last_modified=said.last_modified,
         title=said.title,
-        links=links,
+        bundles=links,
         note=f"kept by its worker at {said.storage_path}" if said.storage_path else "",
     )
 

@@ -10,33 +10,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from skitter.model import Discovered, Host, Link, UrlKey, Via
+from skitter.model import Bundle, Host, Link, UrlKey, Via
 from skitter.urls.canonical import host_of, joined, normalise
 from skitter.urls.keys import Keys
 from skitter.urls.links_plain import Resolved
 
-__all__ = ["LinkReader", "Resolved", "followed", "told"]
+__all__ = ["LinkReader", "Resolved", "discovered", "followed", "told"]
 
 _Known = dict[str, Resolved | None]
 _resolve_plain: (
     Callable[[Sequence[Link], str, str, bytes, _Known], tuple[list[Resolved | None], list[int]]] | None
 )
 try:
-    from skitter.native.hrefs import followed as _followed
+    from skitter.native.hrefs import followed, told
     from skitter.native.hrefs import resolve as _resolve_plain
-    from skitter.native.hrefs import told
 except ImportError:
     from skitter.urls.links_plain import followed, told
 
     _resolve_plain = None
-else:
-
-    def followed(
-        page: UrlKey, url: str, depth: int, links: Sequence[Link], resolved: Sequence[Resolved | None]
-    ) -> tuple[Discovered, ...]:
-        """As in `links_plain.py`."""
-        return _followed(page, url, depth + 1, links, resolved, Discovered)
-
 
 _GENERATION = 20_000
 _OF_FOLDER = 10_000
@@ -76,9 +67,9 @@ class LinkReader:
 
     def discover(
         self, page: UrlKey, url: str, depth: int, base: str, links: Sequence[Link]
-    ) -> tuple[Discovered, ...]:
+    ) -> tuple[Bundle, ...]:
         """What the page `url` at `depth` points at, each URL once, itself and nofollow links left out."""
-        return followed(page, url, depth, links, self.resolve(base, links))
+        return discovered(page, url, depth, links, self.resolve(base, links))
 
     def targets(self, base: str, links: Sequence[Link]) -> tuple[tuple[str, Link], ...]:
         """Every link with what it resolves to, each target once, whether or not it may be followed."""
@@ -86,26 +77,19 @@ class LinkReader:
 
     def needed(
         self, page: UrlKey, url: str, depth: int, base: str, hrefs: Iterable[str], level: int
-    ) -> tuple[Discovered, ...]:
+    ) -> tuple[Bundle, ...]:
         """What `url` needs to look as it does, each URL once: as deep as it is itself, for it is part of it."""
         folder = _folder(base)
         known = self._of_folder(folder)
-        found: dict[str, Discovered] = {}
+        found: dict[str, UrlKey] = {}
         for href in hrefs:
             resolved = self._recalled(known, folder, base, href)
-            if resolved is None or resolved[0] in found or resolved[0] == url:
-                continue
-            target, key, host = resolved
-            found[target] = Discovered(
-                url=target,
-                key=key,
-                host=host,
-                depth=depth,
-                via=Via.REQUISITE,
-                parent=page,
-                requisite=level,
-            )
-        return tuple(found.values())
+            if resolved is not None and resolved[0] != url:
+                found[resolved[0]] = resolved[1]
+        if not found:
+            return ()
+        keys, urls = b"".join(found.values()), "\n".join(found)
+        return (Bundle(keys, urls, depth, Via.REQUISITE, page, requisite=level),)
 
     def _of_folder(self, folder: str) -> _Known:
         if self._size >= _GENERATION:
@@ -132,6 +116,14 @@ class LinkReader:
         resolved = known[href] = None if url is None else (url, self._key_of(url), host_of(url))
         self._size += 1
         return resolved
+
+
+def discovered(
+    page: UrlKey, url: str, depth: int, links: Sequence[Link], resolved: Sequence[Resolved | None]
+) -> tuple[Bundle, ...]:
+    """As `LinkReader.discover`, of links that were resolved."""
+    keys, urls = followed(url, links, resolved)
+    return (Bundle(keys, urls, depth + 1, parent=page),) if keys else ()
 
 
 def _folder(base: str) -> str:

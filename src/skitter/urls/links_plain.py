@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skitter.model import Discovered, Host, Link, UrlKey
+from skitter.model import Host, Link, UrlKey
 
 Resolved = tuple[str, UrlKey, Host]
 
 
-def followed(
-    page: UrlKey, url: str, depth: int, links: Sequence[Link], resolved: Sequence[Resolved | None]
-) -> tuple[Discovered, ...]:
-    """As `LinkReader.discover`, of links that were resolved."""
-    found: dict[str, Discovered] = {}
+def followed(url: str, links: Sequence[Link], resolved: Sequence[Resolved | None]) -> tuple[bytes, str]:
+    """Keys and URLs of what the page `url` lets us follow, of resolved links, as a `Bundle` has them."""
+    found: dict[str, UrlKey] = {}
     for link, one in zip(links, resolved, strict=True):
         if one is None or one[0] in found or one[0] == url or (link.rel and "nofollow" in link.rel):
             continue
-        target, key, host = one
-        found[target] = Discovered(url=target, key=key, host=host, depth=depth + 1, parent=page)
-    return tuple(found.values())
+        found[one[0]] = one[1]
+    return b"".join(found.values()), "\n".join(found)
 
 
 def told(links: Sequence[Link], resolved: Sequence[Resolved | None]) -> tuple[tuple[str, Link], ...]:

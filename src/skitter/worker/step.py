@@ -19,7 +19,9 @@ from skitter.desk.brain import Delivery
 from skitter.fetch.coding import Decoded, Undecodable, decode_body
 from skitter.fetch.curl import Fetcher
 from skitter.fetch.head import Fields, Headers, fields_of
+from skitter.frontier.bundles import bundled
 from skitter.model import (
+    Bundle,
     Discovered,
     Exchange,
     Failed,
@@ -43,7 +45,7 @@ from skitter.robots.rules import MAX_BYTES as MAX_ROBOTS_BYTES
 from skitter.settings import Settings
 from skitter.urls.canonical import host_of, normalise
 from skitter.urls.keys import Keys
-from skitter.urls.links import LinkReader, Resolved, followed, told
+from skitter.urls.links import LinkReader, Resolved, discovered, told
 from skitter.worker.pdf import PdfReader
 from skitter.worker.turns import Turns
 from skitter.worker.wanted import judge_for
@@ -256,17 +258,7 @@ class Step:
     def _fetched(self, task: Task, answer: Answer, reading: Reading) -> Result:
         exchange, first = answer.exchange, answer.first
         page, note = reading.page, reading.note
-        links: tuple[Discovered, ...] = ()
         canonical = self._canonical(task, page)
-        if page is not None and not page.directives.nofollow:
-            links = followed(task.key, task.url, task.depth, page.links, reading.targets)
-            if canonical is not None:
-                links = (canonical, *links)
-        if page is not None and page.requisites:
-            # after the links: what is both is a page
-            links += self._links.needed(
-                task.key, task.url, task.depth, page.base, page.requisites, task.requisite + 1
-            )
         return Fetched(
             status=exchange.status,
             content_type=answer.joined.get("content-type", "")[:200],
@@ -277,11 +269,26 @@ class Step:
             last_modified=first.get("last-modified", "")[:100],
             title=page.title if page else "",
             directives=page.directives.text if page else "",
-            links=links,
+            bundles=self._bundles(task, page, reading.targets, canonical) if page is not None else (),
             note="cut at fetch.max_body" if exchange.truncated else note,
             simhash=self._fingerprint(page.text) if page and self._fingerprint else None,
             canonical=canonical.url if canonical is not None else "",
         )
+
+    def _bundles(
+        self, task: Task, page: PageContent, targets: Sequence[Resolved | None], canonical: Discovered | None
+    ) -> tuple[Bundle, ...]:
+        links: tuple[Bundle, ...] = ()
+        if not page.directives.nofollow:
+            links = discovered(task.key, task.url, task.depth, page.links, targets)
+            if canonical is not None:
+                links = (*bundled([canonical]), *links)
+        if page.requisites:
+            # after the links: what is both is a page
+            links += self._links.needed(
+                task.key, task.url, task.depth, page.base, page.requisites, task.requisite + 1
+            )
+        return links
 
     def _canonical(self, task: Task, page: PageContent | None) -> Discovered | None:
         """The page that this one says it is a form of, as deep as itself; most name themselves, for 5 us."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from skitter.frontier.keyset_plain import MOST_LINKERS, has_linker
 from skitter.frontier.rocks.book import Book
-from skitter.frontier.rocks.caches import MOST_LINKERS, has_linker
-from skitter.frontier.rocks.rows import Fresh, HostRow, UrlRow, fresh
+from skitter.frontier.rocks.rows import HostRow, UrlRow, Way, fresh
 from skitter.frontier.rocks.trap_views import trap_words
 from skitter.frontier.rocks.traps import Stopped, Traps, is_let_through
 from skitter.frontier.rocks.turn import Turn
@@ -33,11 +33,6 @@ _NEEDED = b"\1" * (2 * MOST_LINKERS)
 _NOT_FOR_REQUISITES = frozenset(
     (Refusal.SCOPE, Refusal.EXTENSION, Refusal.DEPTH, Refusal.EXCLUDED, FailureKind.TYPE_UNWANTED)
 )
-
-
-_Way = tuple[bytes, HostRow, Fresh, bytes]
-"""How the new URLs of a run go to their queue, all alike: their host's id and row, what their rows have in
-common, and the mark of who links them."""
 
 
 class Admission:
@@ -71,64 +66,65 @@ class Admission:
         return self._enter(turn, found)
 
     def admit_run(self, turn: Turn, run: Sequence[Discovered]) -> list[Verdict]:
-        """Links that differ in URL and key alone. What the new ones among them have in common is done once."""
+        """Links that differ in URL, key and host alone. What new ones of a host have in common is done once."""
         book, row_of = turn.book, turn.known_url
         has, add, see = book.certain.has, book.certain.add, book.seen.add
         verdicts: list[Verdict] = []
         entering: list[Discovered] = []
-        way: _Way | None = None
-        looked = False
+        way: Way | None = None
+        host = ""
         for found in run:
             key = found.key
             if not has(key) and row_of(key) is None:
-                if not looked:
+                if found.host != host:
                     # the host of what is known is left alone: it need not even be read
-                    way, looked = self._way(turn, run), True
+                    entering = _enter(turn, way, entering)
+                    way, host = self._way(turn, found, len(run)), found.host
                 if way is not None and self._passes(turn, found):
-                    if way[3]:
-                        book.recent.put(key, way[3])
+                    if way[4]:
+                        book.recent.put(key, way[4])
                     see(key)
                     add(key)
                     entering.append(found)
                     verdicts.append(ADDED)
                     continue
-            if entering and way is not None:
-                # what is decided by what was admitted must find it there
-                _enter(turn, way, entering)
-                entering = []
+            # what is decided by what was admitted must find it there
+            entering = _enter(turn, way, entering)
             verdicts.append(self.admit(turn, found))
-        if entering and way is not None:
-            _enter(turn, way, entering)
+        _enter(turn, way, entering)
         return verdicts
 
-    def _way(self, turn: Turn, run: Sequence[Discovered]) -> _Way | None:
-        """None when each is to be looked at by itself."""
-        first = run[0]
-        ident, host = turn.look(first.host)
-        if host is None or not self._is_plain(turn, host, run):
+    def _way(self, turn: Turn, first: Discovered, count: int) -> Way | None:
+        """For links of a page to a host of which nothing is known that may speak against them; None when each is
+        to be looked at by itself. What cannot change within a turn is found out once: 1 us instead of 5."""
+        if first.via is not _LINK or first.requisite or first.hops or first.priority is not None:
             return None
         linkers = _linker(first)
-        priority = self._priority(first, linkers)
-        return ident, host, fresh(first, priority, tier_of(priority) + 1, linkers), linkers
+        way = turn.ways.get((first.host, first.depth, linkers)) or self._new_way(turn, first, linkers)
+        if way is None or way[1].traps or turn.tally.domains:
+            return None
+        host, budget = way[1], self._budget
+        return way if not budget or host.admitted + count <= allowance(budget, host.novel) else None
 
-    def _is_plain(self, turn: Turn, host: HostRow, run: Sequence[Discovered]) -> bool:
-        """Links of a page to a host of which nothing is known that may speak against them."""
-        first = run[0]
-        if first.via is not _LINK or first.requisite or host.traps or turn.tally.domains:
-            return False
-        policy, budget = host.policy, self._budget
-        if policy is not None and (policy.blocked or policy.budget is not None):
-            return False
-        return not budget or host.admitted + len(run) <= allowance(budget, host.novel)
+    def _new_way(self, turn: Turn, first: Discovered, linkers: bytes) -> Way | None:
+        ident, host = turn.look(first.host)
+        if host is None or first.depth > self._scope.max_depth:
+            return None
+        if host.policy is not None and (host.policy.blocked or host.policy.budget is not None):
+            return None
+        if self._scope.is_by_host and self._outside(turn, first.url) is not None:
+            return None
+        priority = self._priority(first, linkers)
+        way = ident, host, priority, tier_of(priority) + 1, linkers
+        turn.ways[first.host, first.depth, linkers] = way
+        return way
 
     def _passes(self, turn: Turn, found: Discovered) -> bool:
         """The rules that look at a URL alone."""
-        if self._scope.refusal(found) is not None:
+        scope, lists = self._scope, turn.book.blocklists
+        if not scope.passes(found.url) or (lists.are_any and lists.line_against(found.host, found.url)):
             return False
-        lists = turn.book.blocklists
-        if lists.are_any and lists.line_against(found.host, found.url):
-            return False
-        return self._scope.is_any or self._outside(turn, found.url) is None
+        return scope.is_any or scope.is_by_host or self._outside(turn, found.url) is None
 
     def _learn(self, turn: Turn, key: UrlKey, marks: bytes) -> None:
         """It is known from now on."""
@@ -287,9 +283,15 @@ class Admission:
                 turn.book.remember_anchor(anchor)
 
 
-def _enter(turn: Turn, way: _Way, entering: list[Discovered]) -> None:
-    ident, host, alike, _ = way
-    turn.enqueue_fresh(entering, alike, ident, turn.take(ident, host, entering[0].host))
+def _enter(turn: Turn, way: Way | None, entering: list[Discovered]) -> list[Discovered]:
+    """Who enters is no longer to."""
+    if way is None or not entering:
+        return entering
+    ident, host, priority, lane, linkers = way
+    first = entering[0]
+    alike = fresh(first, priority, lane, linkers)
+    turn.enqueue_fresh(entering, alike, ident, turn.take(ident, host, first.host))
+    return []
 
 
 def _earned(budget: int, host: HostRow) -> int:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from skitter.frontier.bundles import keys_of, urls_of
 from skitter.frontier.rocks import verdicts
 from skitter.frontier.rocks.kinds import subject_key
 from skitter.frontier.rocks.rows import HostRow, UrlRow
 from skitter.frontier.rocks.subjects import evidence, evidence_of, write
 from skitter.frontier.rocks.turn import Turn
-from skitter.model import Discovered, UrlKey, UrlState
+from skitter.model import Bundle, Discovered, UrlKey, UrlState
 from skitter.schedule.priority import SEED_PRIORITY, tier_of
 from skitter.schedule.soundings import (
     LINES,
@@ -60,11 +61,12 @@ def learn(
     host: HostRow,
     key: bytes,
     row: UrlRow,
-    links: Sequence[Discovered],
+    bundles: Sequence[Bundle],
     fresh: Sequence[Discovered],
     told_inside: bytes,
 ) -> None:
-    """`fresh` are the links that nobody knew before; `told_inside` is what a worker left out (`Fetched`)."""
+    """`bundles` are all its links, `fresh` those that nobody knew before; `told_inside` is what a worker left out
+    (`Fetched`)."""
     is_sounded = host.sounding > 0
     host.sounding -= is_sounded
     name = section(row.url)
@@ -85,7 +87,7 @@ def learn(
     is_line = key in seen.lines
     if row.status < 300 or is_line:
         elsewhere = not is_line and is_growing(seen) and _is_from_elsewhere(turn, row, name)
-        met = met_again(seen, _known(links, new, name, row, told_inside)) if leads_on(seen) else None
+        met = met_again(seen, _known(bundles, new, name, row, told_inside)) if leads_on(seen) else None
         account_growth(seen, len(new), met, from_elsewhere=elsewhere)
         _sound(turn, host, key, seen, new)
         write(turn, subject, seen)
@@ -97,14 +99,17 @@ def _inside(links: Sequence[Discovered], name: str) -> list[Discovered]:
 
 
 def _known(
-    links: Sequence[Discovered], new: Sequence[Discovered], name: str, row: UrlRow, told_inside: bytes
+    bundles: Sequence[Bundle], new: Sequence[Discovered], name: str, row: UrlRow, told_inside: bytes
 ) -> list[bytes]:
     """Marks of the pages of the section that it links and that were known, but not because it was found through
     them: its parent, and the folders it lies in."""
     others = {row.parent, *[link.key for link in new]}
-    inside = _inside(links, name)
     known = [
-        link.key[-MARK:] for link in inside if link.key not in others and not row.url.startswith(link.url)
+        key[-MARK:]
+        for bundle in bundles
+        if not bundle.requisite
+        for key, url in zip(keys_of(bundle), urls_of(bundle), strict=True)
+        if url.startswith(name) and key not in others and not row.url.startswith(url)
     ]
     told = [told_inside[at : at + MARK] for at in range(0, len(told_inside), MARK)]
     return known + [mark for mark in told if not row.parent or mark != row.parent[-MARK:]]

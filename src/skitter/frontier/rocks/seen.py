@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from skitter.frontier.base import FilterFigures
-from skitter.frontier.rocks.keyset import bloom_add, bloom_has
+from skitter.frontier.keyset import bloom_add, bloom_has
 
 PARTITIONS = 16
 _FIRST_LAYER = 16_384

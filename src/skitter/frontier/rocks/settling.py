@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from skitter.frontier.base import Settled, Settlement
-from skitter.frontier.bundles import links_of
+from skitter.frontier.bundles import bundled
 from skitter.frontier.rocks import growth
 from skitter.frontier.rocks.addresses import Addresses
 from skitter.frontier.rocks.admission import Admission
@@ -179,20 +179,19 @@ class Settling:
         if self._holds:
             is_page = not row.requisite and row.state == _COMPLETED and 200 <= row.status < 300
             hold(turn, outcome, row, is_page=is_page)
-        links, bundles, told_before = _brought(row, result)
+        bundles, told_before = _brought(row, result)
         state = _STATES[row.state]
         if isinstance(result, Redirected) and self._asked_there(turn, outcome.key, row, result.target):
-            links, state = (), _STATES[row.state]
+            bundles, state = (), _STATES[row.state]
         else:
             turn.put_url(outcome.key, row)
             turn.count(state, 1)
-        added, known, refused, fresh = admit_links(turn, self._admission, outcome.key[:8], links, bundles)
+        added, known, refused, fresh = admit_links(turn, self._admission, outcome.key[:8], bundles)
         known += told_before
         if is_first and self._traps.enabled:
             match result:
                 case Fetched() if growth.is_looked_at(host, row):
-                    told = links_of(result) if row.via is not _PROBE else ()
-                    growth.learn(turn, host, outcome.key, row, told, fresh, result.told_inside)
+                    growth.learn(turn, host, outcome.key, row, bundles, fresh, result.told_inside)
                 case Redirected() if known:
                     self._traps.learn_redirect(turn, host, outcome.key, row)
         near = row.distance if row.near_of and isinstance(result, Fetched) else None
@@ -295,15 +294,15 @@ def _in_our_time(outcome: Outcome, skew: float) -> Outcome:
     return msgspec.structs.replace(outcome, sent_at=outcome.sent_at + skew, ended_at=outcome.ended_at + skew)
 
 
-def _brought(row: UrlRow, result: Result) -> tuple[tuple[Discovered, ...], tuple[Bundle, ...], int]:
-    """The links of a page, as they are or in bundles, and how many were told before; of a probe, none."""
+def _brought(row: UrlRow, result: Result) -> tuple[tuple[Bundle, ...], int]:
+    """The links of a page, and how many were told before; of a probe, none."""
     match result:
         case Fetched() if row.via is not _PROBE:
-            return result.links, result.bundles, result.told_before
+            return result.bundles, result.told_before
         case Redirected():
-            return (result.target,), (), 0
+            return bundled([result.target]), 0
         case _:
-            return (), (), 0
+            return (), 0
 
 
 def _drop_validators(row: UrlRow) -> None:

@@ -68,7 +68,7 @@ def parameter_key(ident: bytes, name: str) -> bytes:
 
 
 def evidence(book: Book, key: bytes) -> Evidence | None:
-    found = book.evidence.recall(key)
+    found = book.evidence.get(key)
     if found is not None or key in book.unheard_of:
         return found
     if raw := book.store.get("skeletons", key):
@@ -87,7 +87,7 @@ def evidence_of(book: Book, key: bytes, name: str, level: Level, shape: int = 0)
 
 def begin(book: Book, key: bytes, name: str, level: Level) -> Evidence:
     """Of a subject of which nothing was known."""
-    book.unheard_of.pop(key, None)
+    book.unheard_of.drop(key)
     found = book.evidence[key] = Evidence(name=name, level=level)
     return found
 

@@ -23,6 +23,7 @@ from skitter.frontier.rocks.rows import (
     LeasedTask,
     LeaseRow,
     UrlRow,
+    Way,
     decode_place,
     decode_url,
     encode,
@@ -67,6 +68,8 @@ class Turn:
         self._touched: dict[bytes, HostRow] = {}
         # hosts that were looked for in vain: until one is taken, which is then touched
         self._unknown: set[bytes] = set()
+        # by host, depth and mark of the linking host (`admission.py`)
+        self.ways: dict[tuple[Host, int, bytes], Way] = {}
         self.near: dict[bytes, bytes] = {}
         self.originals: list[int] = []
         self.led_on: set[bytes] = set()
@@ -218,7 +221,7 @@ class Turn:
         slots, rows = placed(links, fresh, ident, tally.seq + 1)
         self.put_all("queue", zip(slots, rows, strict=True))
         self.put_all("urls", rows.items())
-        self._raw |= rows
+        self._raw.update(rows)
         if host.admitted > _SMALL_HOST:
             # a host that is not read in one go
             self.book.keep(rows)
@@ -291,6 +294,7 @@ class Turn:
                 self.count(_IN_PROGRESS, -out)
         self.delete("leases", ident)
         self.delete("timers", micros(lease.deadline) + ident)
+        self.book.forget_lease(lease.token)
         host.errands += lease.errands
         host.lease = None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from mmap import mmap
 
-from skitter.frontier.rocks.keyset_plain import FEWEST_BUCKETS
+from skitter.frontier.keyset_plain import FEWEST_BUCKETS
 
 try:
     from skitter.native.keyset import (
@@ -20,15 +20,17 @@ try:
         certain_has,
         certain_lacks,
         certain_move,
+        certain_unheard,
     )
 except ImportError:
-    from skitter.frontier.rocks.keyset_plain import (
+    from skitter.frontier.keyset_plain import (
         bloom_add,
         bloom_has,
         certain_add,
         certain_has,
         certain_lacks,
         certain_move,
+        certain_unheard,
     )
 
 __all__ = ["CertainKeys", "bloom_add", "bloom_has"]
@@ -53,7 +55,8 @@ class CertainKeys:
         self._open(FEWEST_BUCKETS)
 
     def make_room(self, known: int) -> None:
-        """For so many keys. Nobody may hold on to `add`, `has` or `lacks` meanwhile. 0.15 s for two million."""
+        """For so many keys. Nobody may hold on to `add`, `has`, `lacks` or `unheard` meanwhile. 0.15 s for two
+        million."""
         if known <= self._roomy or self._buckets == self._most:
             return
         former, buckets = self._table, self._buckets
@@ -72,3 +75,4 @@ class CertainKeys:
         self.add = partial(certain_add, table)
         self.has = partial(certain_has, table)
         self.lacks = partial(certain_lacks, table)
+        self.unheard = partial(certain_unheard, table)

@@ -11,12 +11,14 @@ from __future__ import annotations
 from mmap import mmap
 from struct import Struct
 
-_KEY, _HOST = 16, 8
+_KEY, _HOST, _MARK = 16, 8, 2
 _ENTRY, _BUCKET = 6, 24
 _MOST = (1 << 8 * _ENTRY) - 1
 # What a caller gives that wants to be certain.
 FEWEST_BUCKETS = 65_537
 _MOST_HASHES = 32
+# Marks of two bytes each: enough to tell five doublings of linking hosts apart.
+MOST_LINKERS = 32
 _WORD = (1 << 64) - 1
 _halves = Struct(">QQ").unpack
 
@@ -46,6 +48,34 @@ def certain_lacks(table: mmap, keys: bytes, host: bytes) -> list[int]:
     return [
         number for number, key in enumerate(found) if not (key.startswith(host) and certain_has(table, key))
     ]
+
+
+def certain_unheard(
+    table: mmap, keys: bytes, host: bytes, young: dict[bytes, bytes], old: dict[bytes, bytes], linker: bytes
+) -> list[int]:
+    """As `certain_lacks`, without those that this linker was heard to link, or as many as count. Marks of whom
+    each was heard from are among the young, or else among the old."""
+    if len(linker) != _MARK:
+        raise ValueError("a linker's mark is 2 bytes")
+    return [
+        number
+        for number in certain_lacks(table, keys, host)
+        if not _is_heard(young, old, keys[_KEY * number : _KEY * number + _KEY], linker)
+    ]
+
+
+def _is_heard(young: dict[bytes, bytes], old: dict[bytes, bytes], key: bytes, linker: bytes) -> bool:
+    marks = young.get(key)
+    if marks is None and (marks := old.get(key)) is None:
+        return False
+    return len(marks) >= MOST_LINKERS * _MARK or has_linker(marks, linker)
+
+
+def has_linker(marks: bytes, linker: bytes) -> bool:
+    at = marks.find(linker)
+    while at & 1 and at > 0:  # across two marks
+        at = marks.find(linker, at + 1)
+    return at >= 0
 
 
 def _has(table: mmap, entry: bytes, at: int) -> bool:
