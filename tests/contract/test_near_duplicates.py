@@ -236,6 +236,7 @@ def test_a_filter_that_has_become_too_small_forgets_nothing(
     driver.clock.advance(1)
     visit(driver, f"{HOSTS[6]}/", text(*range(2, 64, 7), 1))
     assert resemblance(driver, f"{HOSTS[6]}/") == (C, 1)
+    assert len(driver.frontier._book.near._sizes) == 1
     driver.reopen()  # a death: it is learnt from the store
     driver.clock.advance(1)
     visit(driver, f"{HOSTS[7]}/", text(*range(3, 64, 7), 1))

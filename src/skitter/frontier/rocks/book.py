@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2b
+from typing import Literal
 
 from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.keyset import CertainKeys
@@ -42,8 +43,8 @@ _CACHED_LEASES = 16_384
 _CACHED_ANCHORS = 65_536
 # As many as a worker may have out: 4,096 hosts with five URLs each; 250 bytes a row.
 _HELD_ROWS = 20_480
-# What is known of kinds of pages, 800 bytes each; of which kind a URL is, 600 at most.
-_CACHED_EVIDENCE = 8_192
+# What is known of kinds of pages, 800 bytes each, or that nothing is; of which kind a URL is, 600 at most.
+_CACHED_EVIDENCE = 16_384
 # Of the JDK's documentation one page in three credits a parent of thousands of pages ago, whose row is read when
 # its kind was forgotten: 20 us, 6 a page with half as many.
 _CACHED_KINDS = 16_384
@@ -79,9 +80,8 @@ class Book:
         self.judged: dict[bytes, UrlRow] = {}
         # rows of URLs that are out, as they are stored: each is wanted again when it is settled
         self._held: Lasting[bytes, bytes] = Lasting(2 * _HELD_ROWS)
-        self.evidence: Lasting[bytes, Evidence] = Lasting(_CACHED_EVIDENCE)
-        # subjects of which nothing is known: asked for again and again, by each page of their kind
-        self.unheard_of: Lasting[bytes, bool] = Lasting(_CACHED_EVIDENCE)
+        # by subject; False where nothing is known, which each page of that kind asks again
+        self.evidence: Lasting[bytes, Evidence | Literal[False]] = Lasting(_CACHED_EVIDENCE)
         # by the URL's key, on hosts that repeat themselves: what is passed over at each lease, and parents
         self.kinds: Generations[bytes, Kin] = Generations(_CACHED_KINDS)
         self._parsed: Lasting[bytes, Rules] = Lasting(_CACHED_RULES // 8)
@@ -129,7 +129,6 @@ class Book:
         self._held.clear()
         self.judged.clear()
         self.evidence.clear()
-        self.unheard_of.clear()
         self.kinds.clear()
         self.ready = ReadyMarks()
         self.due_low = b""
@@ -151,7 +150,6 @@ class Book:
             self._anchors,
             self._held,
             self.evidence,
-            self.unheard_of,
         ):
             cache.trim()
         self.certain.make_room(sum(self.tally.urls.values()))

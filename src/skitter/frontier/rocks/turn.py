@@ -7,7 +7,6 @@ fails leaves nothing behind, on disk or in the book.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -23,7 +22,6 @@ from skitter.frontier.rocks.rows import (
     LeasedTask,
     LeaseRow,
     UrlRow,
-    Way,
     decode_place,
     decode_url,
     encode,
@@ -49,6 +47,13 @@ Waiting = dict[int, list[tuple[bytes, bytes]]]
 """Slots in their order and the keys that wait there, by lane."""
 
 
+KindOfLink = tuple[str, int, int | None, bytes]
+"""What decides how a new URL goes to its queue: host, depth, a priority it was given, the mark of its linker."""
+Way = tuple[bytes, HostRow, int, int, bytes]
+"""How new URLs of one host that are alike go to their queue: the host's id and row, their priority and lane, the
+mark of who links them."""
+
+
 class Turn:
     """One atomic change. `host` and `url` see what this turn has already done."""
 
@@ -68,8 +73,7 @@ class Turn:
         self._touched: dict[bytes, HostRow] = {}
         # hosts that were looked for in vain: until one is taken, which is then touched
         self._unknown: set[bytes] = set()
-        # by host, depth and mark of the linking host (`admission.py`)
-        self.ways: dict[tuple[Host, int, bytes], Way] = {}
+        self.ways: dict[KindOfLink, Way] = {}
         self.near: dict[bytes, bytes] = {}
         self.originals: list[int] = []
         self.led_on: set[bytes] = set()
@@ -155,10 +159,11 @@ class Turn:
         single reads."""
         if host.admitted > _SMALL_HOST or self.book.keys.folds_hosts:
             return None
-        found = list(itertools.islice(self.book.store.scan("urls", ident, _after(ident)), 2 * _SMALL_HOST))
-        raws, add = self._raw, self.book.certain.add
-        for key, raw in found:
-            raws.setdefault(key, raw)
+        found = self.book.store.first("urls", ident, _after(ident), 2 * _SMALL_HOST)
+        # what this turn has made of a row lies in front of it, and what is new is not on disk
+        self._raw.update(found)
+        add = self.book.certain.add
+        for key, _ in found:
             add(key)
         return None if len(found) == 2 * _SMALL_HOST else self._waiting([key for key, _ in found])
 
@@ -326,6 +331,8 @@ class Turn:
 
     def _follow(self, ident: bytes, row: HostRow) -> None:
         """The ready index and the count of hosts follow from the row."""
+        if _is_still_out(row):
+            return
         tiers = _ready_tiers(row)
         at = int(self.book.earliest_start(row) * 1_000_000) if tiers else 0
         if at != row.ready_at or tiers != row.ready_tiers:
@@ -341,13 +348,16 @@ class Turn:
 
     def _index(self, ident: bytes, row: HostRow, at: int, tiers: int) -> None:
         old, new = row.ready_at.to_bytes(8, "big") + ident, at.to_bytes(8, "big") + ident
+        # what stays where it is need not be written: it is for most hosts that a link from elsewhere lengthens
+        stays = row.ready_tiers & tiers if at == row.ready_at else 0
+        gone, come = row.ready_tiers & ~stays, tiers & ~stays
         marks = self.book.ready
         for tier in range(TIERS):
             prefix = bytes((tier,))
-            if row.ready_tiers >> tier & 1:
+            if gone >> tier & 1:
                 self.delete("ready", prefix + old)
                 marks.gone(tier, prefix + old)
-            if tiers >> tier & 1:
+            if come >> tier & 1:
                 self.put("ready", prefix + new, b"")
                 marks.put(tier, prefix + new)
         row.ready_at, row.ready_tiers = at, tiers
@@ -356,6 +366,11 @@ class Turn:
 def _after(ident: bytes) -> bytes:
     """The end of a host's range in the tables that are keyed by it."""
     return ident + b"\xff" * 9
+
+
+def _is_still_out(row: HostRow) -> bool:
+    """Leased, and so it was before this turn: two of three hosts that a page is settled for."""
+    return row.lease is not None and not row.ready_tiers and not row.is_out_of_reach()
 
 
 def _ready_tiers(row: HostRow) -> int:
