@@ -94,8 +94,10 @@ class SlowFrontier:
         monkeypatch.setattr(parts.frontier, "lease", self.lease)
         monkeypatch.setattr(parts.frontier, "renew", self.renew)
 
-    async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
-        leases = await self._lease(worker, capacity, duration)
+    async def lease(
+        self, worker: str, capacity: int, duration: float, *, staggered: bool = False
+    ) -> list[HostLease]:
+        leases = await self._lease(worker, capacity, duration, staggered=staggered)
         self._ahead += self._seconds if leases else 0.0
         return leases
 
