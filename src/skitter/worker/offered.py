@@ -54,13 +54,14 @@ class Offered:
         return replace(result, bundles=tuple(sent), told_before=left_out, told_inside=inside)
 
     def accepted(self, outcomes: Iterable[Outcome]) -> None:
-        """As they crossed the wire: what was left out of them was told already."""
+        """As they crossed the wire: what was left out of them was told already. Pages at depth 0 do not count: one
+        may be a host's probe (`frontier/rocks/probe.py`), whose links the frontier does not take."""
         add = self._told.add
         for outcome in outcomes:
             if isinstance(outcome.result, Fetched):
                 ident = outcome.key[:_HOST]
                 for bundle in outcome.result.bundles:
-                    if bundle.via is _LINK:
+                    if bundle.via is _LINK and bundle.depth > 1:
                         for key in keys_of(bundle):
                             if key.startswith(ident):
                                 add(key)
