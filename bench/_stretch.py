@@ -91,6 +91,7 @@ class Load:
         self._flying: list[tuple[float, int, HostLease, Task, float]] = []
         self._order = itertools.count()
         self._pages = self._robots = 0
+        self._links, self._new = LINKS, NEW
 
     async def admit(self, urls: int, every: int) -> None:
         mark = 0
@@ -130,6 +131,14 @@ class Load:
             if self._pages - mark >= every:
                 await self._say("crawl", us_per_page=self._meter.read() * 1e6 / (self._pages - mark))
                 mark = self._pages
+
+    async def crawl_bare(self, pages: int) -> None:
+        """That many pages more that bring no links at all: lease and settle by themselves."""
+        self._links = self._new = 0
+        mark, end = self._pages, self._pages + pages
+        while self._pages < end:
+            await self._second()
+        await self._say("bare", us_per_page=self._meter.read() * 1e6 / (self._pages - mark))
 
     async def _second(self) -> None:
         """One simulated second of a worker: what was answered is settled, ready hosts are leased."""
@@ -181,8 +190,8 @@ class Load:
             digest=task.key * 2,
             record=RecordAt("skitter-20260101000000-00001.warc.gz", self._pages * 9_000, 9_000),
             title="An article about something",
-            bundles=bundled(self._web.page_links(task.url, task.key, LINKS, NEW)),
-            # no page resembles another: the dearest case of the index of fingerprints
+            bundles=bundled(self._web.page_links(task.url, task.key, self._links, self._new)),
+            # by the path alone: the first pages of most hosts resemble those of others
             simhash=int.from_bytes(task.key[8:], "big"),
         )
 
@@ -219,6 +228,7 @@ async def _run(folder: Path, urls: int, hosts: int, pages: int, seed: int, memor
     await load.admit(urls, max(100_000, urls // 20))
     await load.greet(max(5_000, hosts // 10))
     await load.crawl(pages, max(5_000, pages // 10))
+    await load.crawl_bare(max(5_000, pages // 5))
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
     python -m bench.frontier --urls 20000000 --hosts 1000000
     python -m bench.frontier --fairness
 
-A child process admits that many URLs, leases and settles a long stretch of pages in simulated time, and kills
-itself with leases out. A fresh process opens what is left and asks for a lease. A curve, the targets and one JSON
-object as the last line; exit code 1 when a target is missed.
+A child process admits that many URLs, leases and settles a long stretch of pages in simulated time, the last of
+them without any links, and kills itself with leases out. A fresh process opens what is left and asks for a lease.
+A curve, the targets and one JSON object as the last line; exit code 1 when a target is missed.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ def _words(reading: Reading) -> str:
         "admit": f"{reading.us_per_url:.1f} us a URL",
         "robots": f"{reading.us_per_task:.0f} us a task",
         "crawl": f"{reading.us_per_page:.0f} us a page",
+        "bare": f"{reading.us_per_page:.0f} us a page without links",
     }
     return (
         f"{reading.wall:6.0f} s  {reading.urls:>11,} URLs {reading.hosts:>9,} hosts  {costs[reading.phase]},"
@@ -88,7 +89,8 @@ async def lease_one(folder: Path, now: float, memory: int) -> int:
 def targets(readings: list[Reading], reopened: float) -> list[Target]:
     admitting = [reading for reading in readings if reading.phase == "admit"]
     crawling = [reading for reading in readings if reading.phase == "crawl"]
-    if not admitting or not crawling:
+    bare = [reading for reading in readings if reading.phase == "bare"]
+    if not admitting or not crawling or not bare:
         raise SystemExit("the load ended before it had crawled: nothing to judge")
     first, last = admitting[0], admitting[-1]
     growth = last.us_per_url / last.pace / (first.us_per_url / first.pace)
@@ -99,6 +101,7 @@ def targets(readings: list[Reading], reopened: float) -> list[Target]:
         Target(
             "us of lease and settle, links included, a page at the end", crawling[-1].us_per_page, PER_PAGE
         ),
+        Target("us of lease and settle, a page without links", bare[-1].us_per_page, PER_PAGE),
         Target("politeness violations", readings[-1].violations, 0),
     ]
 

@@ -517,7 +517,7 @@ def _check_memory(frontier: RocksFrontier, tables: _Tables) -> None:
     assert encode(book.tally) == tables.raw["meta"].get(b"tally", encode(book.tally))
     assert all(encode(row) == tables.raw["hosts"].get(ident) for ident, row in book._hosts.items())
     assert dict(book._dormant.items()).items() <= tables.raw["hosts"].items()
-    assert book._held.items() <= tables.raw["urls"].items()
+    assert dict(book._held.items()).items() <= tables.raw["urls"].items()
     for key, kin in book.kinds.items():
         assert kin.shape == skeleton(tables.urls[key].url)
         assert kin.own[:8] == host_id(host_of(tables.urls[key].url))

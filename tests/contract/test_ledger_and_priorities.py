@@ -79,6 +79,11 @@ def linked(url: str, by: str, depth: int = 6) -> Discovered:
     return msgspec.structs.replace(discovered(url), depth=depth, parent=parent, priority=None)
 
 
+def ready_in(driver: Driver) -> list[int]:
+    """The tiers in which hosts are ready, once for each."""
+    return [key[0] for key, _ in driver.frontier._store.scan("ready", b"", b"\xff")]
+
+
 def test_each_doubling_of_linking_hosts_moves_a_queued_url_forward(start: Start) -> None:
     driver = start(SPACED)
     driver.open_host(A + "/")
@@ -90,6 +95,17 @@ def test_each_doubling_of_linking_hosts_moves_a_queued_url_forward(start: Start)
     driver.settle(driver.outcome(driver.lease_one(), OK))
     driver.clock.advance(100)
     assert driver.lease_one().tasks[0].url == A + "/popular"
+
+
+def test_a_url_that_moves_to_another_tier_takes_along_its_host_and_leaves_the_others_there(
+    start: Start,
+) -> None:
+    driver = start(SPACED)
+    driver.open_host(A + "/")  # in the first tier
+    driver.admit(linked(A + "/deep", by=A))
+    assert ready_in(driver) == [0, 2]
+    driver.admit(*(linked(A + "/deep", by=f"http://fan{i}.test") for i in range(8)))
+    assert ready_in(driver) == [0, 1]
 
 
 def test_a_host_that_links_twice_counts_once_and_the_urls_own_host_not_at_all(start: Start) -> None:

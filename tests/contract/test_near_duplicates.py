@@ -221,19 +221,35 @@ def test_an_original_is_still_found_after_others_with_the_same_half(driver: Driv
     assert resemblance(driver, C) == (A, 3)
 
 
-@pytest.mark.parametrize("many", [1, near_index._MANY])
-def test_the_filter_that_a_clean_end_left_is_believed_and_one_that_is_older_is_not(
-    start: Start, monkeypatch: pytest.MonkeyPatch, many: int
+def test_a_filter_that_has_become_too_small_forgets_nothing(
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of few fingerprints leaves no file, and is learnt again."""
-    monkeypatch.setattr(near_index, "_MANY", many)
+    monkeypatch.setattr(near_index, "_SMALL", 16)
+    monkeypatch.setattr(near_index, "_LOOKED_AFTER", 1)
+    driver = start()
+    far_apart = [text(*range(number, 64, 7)) for number in range(6)]
+    for number, page in enumerate(far_apart):
+        visit(driver, f"{HOSTS[number]}/", page)
+    assert len(driver.frontier._book.near._sizes) == 1  # it has all of its room, and had a part before
+    driver.ask(driver.frontier.close())
+    driver.frontier = driver._opener(driver.settings, driver.clock)
+    driver.clock.advance(1)
+    visit(driver, f"{HOSTS[6]}/", text(*range(2, 64, 7), 1))
+    assert resemblance(driver, f"{HOSTS[6]}/") == (C, 1)
+    assert len(driver.frontier._book.near._sizes) == 1
+    driver.reopen()  # a death: it is learnt from the store
+    driver.clock.advance(1)
+    visit(driver, f"{HOSTS[7]}/", text(*range(3, 64, 7), 1))
+    assert resemblance(driver, f"{HOSTS[7]}/") == (D, 1)
+
+
+def test_the_filter_that_a_clean_end_left_is_believed_and_one_that_is_older_is_not(start: Start) -> None:
     driver = start()
     visit(driver, A, text())
     for _ in range(2):  # the second time nobody has asked it meanwhile
         driver.ask(driver.frontier.close())
         driver.frontier = driver._opener(driver.settings, driver.clock)
     assert driver.frontier._book.near._stamp
-    assert driver.frontier._book.near._file.exists() is (many == 1)
     driver.clock.advance(1)
     visit(driver, B, text(1))
     visit(driver, C, text(*range(20)))

@@ -79,3 +79,19 @@ def test_what_is_ready_early_does_not_take_the_mark_back(store: Store) -> None:
     flip(store, marks, live, entry(1))
     assert list(marks.walk(store, TIER, entry(40))) == [entry(1), entry(20), entry(30)]
     assert marks._lows[TIER] == entry(20)
+
+
+@given(st.sets(st.integers(0, 999), max_size=40), st.integers(0, 999), st.integers(1, 20))
+def test_the_first_entries_are_those_that_a_scan_begins_with(
+    store: Store, numbers: set[int], host: int, most: int
+) -> None:
+    """Ten hosts with a hundred URLs each at most; ranges of one host, as a lease reads them."""
+    batch = Batch(store)
+    batch.delete_range("urls", b"", b"\xff" * 17)
+    for number in numbers:
+        batch.put("urls", b"%08d" % (number // 100) + b"%08d" % number, b"%d" % number)
+    store.write(batch)
+    start = b"%08d" % (host // 100)
+    found = store.first("urls", start, start + b"\xff" * 9, most)
+    assert found == list(store.scan("urls", start, start + b"\xff" * 9))[:most]
+    assert [int(raw) for _, raw in found] == sorted(n for n in numbers if n // 100 == host // 100)[:most]

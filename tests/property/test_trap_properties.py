@@ -17,6 +17,7 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from skitter.clock import Clock
+from skitter.frontier.rocks import sights
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.model import Result
 from skitter.settings import Settings
@@ -79,3 +80,8 @@ def test_no_verdict_loses_a_url_or_has_one_fetched_twice(plan: list[tuple[str, s
             assert stats.refusals.get("trap", 0) == sum(view.refused for view in in_force(driver))
         finally:
             driver.close()
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=40))
+def test_a_titles_letters_are_the_same_by_the_table_as_by_the_pattern(title: str) -> None:
+    assert sights._letters(title) == sights._NO_LETTERS.sub(" ", title).encode()

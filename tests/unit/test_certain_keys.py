@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skitter.frontier.keyset import CertainKeys
 from skitter.frontier.keyset_plain import FEWEST_BUCKETS, MOST_LINKERS, has_linker
-from skitter.frontier.rocks.caches import Generations, RecentKeys
+from skitter.frontier.rocks.caches import Generations, Lasting, RecentKeys
 
 KEYS = st.binary(min_size=16, max_size=16)
 
@@ -108,6 +108,34 @@ def test_the_last_word_on_a_key_counts() -> None:
         kept[0] = word
         kept[1] = word
         assert kept.get(0) == dict(kept.items())[0] == word
+
+
+def test_what_lasts_forgets_nothing_before_it_is_trimmed_and_keeps_what_came_last_then() -> None:
+    kept: Lasting[int, str] = Lasting(8)
+    for number in range(100):
+        kept[number] = "one turn"
+    assert all(number in kept for number in range(100))
+    kept.trim()
+    assert [number for number in range(100) if number in kept] == [96, 97, 98, 99]
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.sampled_from(("put", "get", "drop", "trim"))), max_size=60))
+def test_what_lasts_never_has_more_than_its_limit_when_trimmed_and_never_another_value(
+    steps: list[tuple[int, str]],
+) -> None:
+    kept: Lasting[int, int] = Lasting(6)
+    truth: dict[int, int] = {}
+    for number, (key, step) in enumerate(steps):
+        if step == "put":
+            kept[key] = truth[key] = number
+        elif step == "drop":
+            kept.drop(key)
+            truth.pop(key, None)
+        elif step == "trim":
+            kept.trim()
+            assert len(kept) <= 6
+        assert kept.get(key) in (None, truth.get(key))
+        assert dict(kept.items()).items() <= truth.items()
 
 
 @given(st.lists(st.binary(min_size=2, max_size=2)), st.binary(min_size=2, max_size=2))

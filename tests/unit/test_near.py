@@ -95,6 +95,14 @@ def test_a_filter_that_an_earlier_version_saved_is_not_believed(tmp_path: Path) 
     assert not NearFilter(800).restore(file, stamp)
 
 
+def test_a_filter_is_crowded_at_nineteen_bits_a_half_and_not_at_thirty() -> None:
+    rng = random.Random(1)
+    for bits, crowded in ((30, False), (17, True)):
+        sieve = NearFilter(2 * 2_000 * bits // 8)
+        sieve.add([rng.getrandbits(64) for _ in range(2_000)])
+        assert sieve.is_crowded() is crowded
+
+
 def test_the_filter_spares_nearly_all_reads_at_thirteen_bits_a_half() -> None:
     rng = np.random.default_rng(1)
     sieve = NearFilter(2 * 100_000 * 13 // 8)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2b
+from typing import Literal
 
 from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.keyset import CertainKeys
-from skitter.frontier.rocks.caches import Generations, Lru, RecentKeys
+from skitter.frontier.rocks.caches import Generations, Lasting, RecentKeys
 from skitter.frontier.rocks.kinds import Kin
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.near_index import NearIndex
@@ -42,9 +43,11 @@ _CACHED_LEASES = 16_384
 _CACHED_ANCHORS = 65_536
 # As many as a worker may have out: 4,096 hosts with five URLs each; 250 bytes a row.
 _HELD_ROWS = 20_480
-# What is known of kinds of pages, 800 bytes each; of which kind a URL is, 600 at most.
-_CACHED_EVIDENCE = 8_192
-_CACHED_KINDS = 8_192
+# What is known of kinds of pages, 800 bytes each, or that nothing is; of which kind a URL is, 600 at most.
+_CACHED_EVIDENCE = 16_384
+# Of the JDK's documentation one page in three credits a parent of thousands of pages ago, whose row is read when
+# its kind was forgotten: 20 us, 6 a page with half as many.
+_CACHED_KINDS = 16_384
 # Longer ones are some site's own.
 _COMMON_ROBOTS = 4_096
 
@@ -65,24 +68,23 @@ class Book:
         self.read_only = store.read_only
         self._product = settings.identity.product
         self._politeness = settings.politeness
-        self._hosts: Lru[bytes, HostRow] = Lru(memory.hosts)
+        self._hosts: Lasting[bytes, HostRow] = Lasting(memory.hosts)
         # many more hosts as they are stored: a tenth of the RAM, and 2 us to decode instead of a read of 7 to 20
         self._dormant: Generations[bytes, bytes] = Generations(memory.dormant_hosts)
-        self._rules: Lru[bytes, Rules] = Lru(_CACHED_RULES)
-        self._leases: Lru[int, dict[bytes, bytes]] = Lru(_CACHED_LEASES)
-        self._anchors: Lru[str, bool] = Lru(_CACHED_ANCHORS)
+        self._rules: Lasting[bytes, Rules] = Lasting(_CACHED_RULES)
+        self._leases: Lasting[int, dict[bytes, bytes]] = Lasting(_CACHED_LEASES)
+        self._anchors: Lasting[str, bool] = Lasting(_CACHED_ANCHORS)
         self.recent = RecentKeys(memory.recent_keys)
         self.certain = CertainKeys(memory.certain_keys)
         # rows that were just judged, and are about to be settled: until the next commit
         self.judged: dict[bytes, UrlRow] = {}
         # rows of URLs that are out, as they are stored: each is wanted again when it is settled
-        self._held: Lru[bytes, bytes] = Lru(_HELD_ROWS)
-        self.evidence: Lru[bytes, Evidence] = Lru(_CACHED_EVIDENCE)
-        # subjects of which nothing is known: asked for again and again, by each page of their kind
-        self.unheard_of: Lru[bytes, bool] = Lru(_CACHED_EVIDENCE)
+        self._held: Lasting[bytes, bytes] = Lasting(2 * _HELD_ROWS)
+        # by subject; False where nothing is known, which each page of that kind asks again
+        self.evidence: Lasting[bytes, Evidence | Literal[False]] = Lasting(_CACHED_EVIDENCE)
         # by the URL's key, on hosts that repeat themselves: what is passed over at each lease, and parents
         self.kinds: Generations[bytes, Kin] = Generations(_CACHED_KINDS)
-        self._parsed: Lru[bytes, Rules] = Lru(_CACHED_RULES // 8)
+        self._parsed: Lasting[bytes, Rules] = Lasting(_CACHED_RULES // 8)
         # Where the first live entry of the due index and of the timers can be at the earliest: seeking from there
         # skips the tombstones of what was taken before.
         self.ready = ReadyMarks()
@@ -127,7 +129,6 @@ class Book:
         self._held.clear()
         self.judged.clear()
         self.evidence.clear()
-        self.unheard_of.clear()
         self.kinds.clear()
         self.ready = ReadyMarks()
         self.due_low = b""
@@ -149,13 +150,12 @@ class Book:
             self._anchors,
             self._held,
             self.evidence,
-            self.unheard_of,
         ):
             cache.trim()
         self.certain.make_room(sum(self.tally.urls.values()))
 
     def host(self, ident: bytes) -> HostRow | None:
-        row = self._hosts.recall(ident)
+        row = self._hosts.get(ident)
         if row is None and (raw := self._dormant.get(ident) or self.store.get("hosts", ident)):
             row = self._hosts[ident] = decode_host(raw)
         return row
@@ -185,15 +185,15 @@ class Book:
             self._held.update(raws)
 
     def let_go(self, key: bytes) -> None:
-        self._held.pop(key, None)
+        self._held.drop(key)
 
     def rules(self, ident: bytes, mark: bytes = b"") -> Rules:
         """With the mark of its host's row what many hosts say needs no read: a quarter of one a page."""
         if mark == NO_ROBOTS:
             return ALLOW_ALL
-        rules = self._rules.recall(ident)
+        rules = self._rules.get(ident)
         if rules is None and mark:
-            rules = self._parsed.recall(mark)
+            rules = self._parsed.get(mark)
         if rules is None:
             rules = self.learn_rules(ident, self.store.get("robots", ident) or b"")
         return rules
@@ -207,14 +207,14 @@ class Book:
         if len(body) > _COMMON_ROBOTS:
             return parse_robots(body, self._product)
         mark = mark_of_robots(body)
-        rules = self._parsed.recall(mark)
+        rules = self._parsed.get(mark)
         if rules is None:
             rules = self._parsed[mark] = parse_robots(body, self._product)
         return rules
 
     def lease_slots(self, ident: bytes, token: int) -> dict[bytes, bytes]:
         """The tasks of a live lease: key -> slot."""
-        slots = self._leases.recall(token)
+        slots = self._leases.get(token)
         if slots is None:
             raw = self.store.get("leases", ident)
             slots = {task.key: task.slot for task in decode_tasks(raw)} if raw else {}
@@ -229,6 +229,9 @@ class Book:
 
     def remember_anchor(self, anchor: str) -> None:
         self._anchors[anchor] = True
+
+    def forget_lease(self, token: int) -> None:
+        self._leases.drop(token)
 
     def remember_lease(self, token: int, tasks: list[LeasedTask]) -> None:
         self._leases[token] = {task.key: task.slot for task in tasks}

@@ -32,7 +32,8 @@ def remember(turn: Turn, key: bytes, row: UrlRow, fingerprint: int | None) -> No
     """The page now has this fingerprint, or none. An earlier one no longer counts: no page resembles itself."""
     if fingerprint == row.simhash:
         return
-    _forget(turn, key, row)
+    if row.simhash is not None:
+        _forget(turn, key, row, row.simhash)
     row.simhash = fingerprint
     if fingerprint is None:
         return
@@ -71,11 +72,12 @@ def look_up(turn: Turn, fingerprint: int) -> int | None:
     suspects = turn.suspects.get(fingerprint)
     if suspects is None:
         (suspects,) = turn.book.near.suspects([fingerprint])
-    candidates = turn.book.near.close_to(fingerprint, turn.originals)
-    if _may_be_there(suspects, fingerprint) and _get(turn, _whose_key(fingerprint)):
-        return fingerprint
-    for name in suspects:
-        candidates += _fingerprints(_get(turn, name))
+    candidates = turn.book.near.close_to(fingerprint, turn.originals) if turn.originals else []
+    if suspects:
+        if _may_be_there(suspects, fingerprint) and _get(turn, _whose_key(fingerprint)):
+            return fingerprint
+        for name in suspects:
+            candidates += _fingerprints(_get(turn, name))
     if not candidates:
         return None
     # what was added in this turn may have been removed in it
@@ -84,7 +86,8 @@ def look_up(turn: Turn, fingerprint: int) -> int | None:
 
 def _may_be_there(suspects: tuple[bytes, ...], fingerprint: int) -> bool:
     """Of the very same both halves are. Read for every suspect, it was half of all reads at ten million."""
-    return len(suspects) > 1 and all(name in suspects for name in rows_of(fingerprint))
+    upper, lower = rows_of(fingerprint)
+    return upper in suspects and lower in suspects
 
 
 def _add(turn: Turn, key: bytes, fingerprint: int) -> None:
@@ -101,13 +104,11 @@ def _add(turn: Turn, key: bytes, fingerprint: int) -> None:
     turn.originals.append(fingerprint)
 
 
-def _forget(turn: Turn, key: bytes, row: UrlRow) -> None:
-    if row.simhash is None:
-        return
+def _forget(turn: Turn, key: bytes, row: UrlRow, fingerprint: int) -> None:
     if row.near_of:
         _resembles_no_more(turn, row)
-    elif _whose(turn, row.simhash)[0] == key:
-        _remove(turn, row.simhash)
+    elif _whose(turn, fingerprint)[0] == key:
+        _remove(turn, fingerprint)
 
 
 def _resembles_no_more(turn: Turn, row: UrlRow) -> None:

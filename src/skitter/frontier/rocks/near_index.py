@@ -4,9 +4,10 @@
     near     7, upper half (4)                        -> fingerprints of originals with this half, 8 bytes each
     near     8, lower half (4)                        -> the same
 
-A page that resembles nothing, as most do, costs no read at all. A filter that knows many is kept beside the
-store by a clean close; after a death, or when it knew few, it is learnt from the store again when it is first
-asked (1 us a fingerprint). It may hold what was removed since, or never committed: that costs a read.
+A page that resembles nothing, as most do, costs no read at all. The filter is kept beside the store by a clean
+close; after a death it is learnt from the store again when it is first asked (1 us a fingerprint). It may hold
+what was removed since, or never committed: that costs a read. It begins small, and has all of its room when that
+is crowded, learnt from the store again.
 """
 
 from __future__ import annotations
@@ -30,14 +31,18 @@ MOST_ALIKE = 64
 _BEFORE = (b"\1", b"\7")
 _WIDTH = 8
 _SLICE = 50_000
-# Fewer are learnt again in less time than 41 MB are written, synced and read: 0.1 s.
-_MANY = 100_000
+# Room for 55,000 fingerprints. The 67 looks at it that a page takes miss the processor's caches in one of 40 MB,
+# and its tables of pages: 5.4 us, and 1.5 in this.
+_SMALL = 1 << 18
+# So many more, and it is looked at whether they still have room.
+_LOOKED_AFTER = 2_048
 
 
 class NearIndex:
     def __init__(self, store: Store, size: int, file: Path) -> None:
         self._store = store
-        self._size = size
+        # those that the filter may still have; the first is the one that it has
+        self._sizes = sorted({min(_SMALL, size), size})
         self._file = file
         self._stamp = b""
         self._filter: NearFilter | None = None
@@ -51,16 +56,18 @@ class NearIndex:
         """One that was never asked stays as it lies there, if it is believed."""
         if self._filter is None and self._stamp:
             self._sieve()
-        if self._filter is None:
-            return
-        if self._added < _MANY:
-            self._file.unlink(missing_ok=True)
-        else:
+        if self._filter is not None:
             self._filter.save(self._file, stamp)
 
     def add(self, fingerprints: list[int]) -> None:
-        self._sieve().add(fingerprints)
+        sieve = self._sieve()
         self._added += len(fingerprints)
+        if self._added >= _LOOKED_AFTER:
+            self._added = 0
+            if self._is_outgrown(sieve):
+                del self._sizes[0]
+                sieve = self._learnt()
+        sieve.add(fingerprints)
 
     def suspects(self, fingerprints: list[int]) -> list[tuple[bytes, ...]]:
         """For each the rows that may hold something near; for most there are none."""
@@ -78,23 +85,46 @@ class NearIndex:
 
     def _sieve(self) -> NearFilter:
         if self._filter is None:
-            from skitter.frontier.rocks.near_filter import NearFilter
+            self._filter = self._restored()
+        return self._filter or self._learnt()
 
-            self._filter = NearFilter(self._size)
-            if self._stamp and self._filter.restore(self._file, self._stamp):
-                self._added = _MANY
-            else:
-                self._learn(self._filter)
-        return self._filter
+    def _restored(self) -> NearFilter | None:
+        if not self._stamp:
+            return None
+        from skitter.frontier.rocks.near_filter import NearFilter
+
+        for number, size in enumerate(self._sizes):
+            sieve = NearFilter(size)
+            if sieve.restore(self._file, self._stamp):
+                del self._sizes[:number]
+                return sieve
+        return None
+
+    def _is_outgrown(self, sieve: NearFilter) -> bool:
+        return len(self._sizes) > 1 and sieve.is_crowded()
+
+    def _learnt(self) -> NearFilter:
+        """From the store, and of the least size that it takes."""
+        from skitter.frontier.rocks.near_filter import NearFilter
+
+        while True:
+            sieve = NearFilter(self._sizes[0])
+            self._learn(sieve)
+            if not self._is_outgrown(sieve):
+                self._filter = sieve
+                return sieve
+            del self._sizes[0]
 
     def _learn(self, sieve: NearFilter) -> None:
+        """All that is stored, or as much as it takes to see that there is no room for it."""
         old = next(iter(self._store.scan(TABLE, *_BEFORE)), None) is not None
         rows = self._store.scan(TABLE, WHOSE, b"\1")
         while some := [key[1:] for key, _ in itertools.islice(rows, _SLICE)]:
             sieve.add([int.from_bytes(one, "big") for one in some])
-            self._added += len(some)
             if old:
                 self._put_by_halves(some)
+            elif self._is_outgrown(sieve):
+                return
         if old:
             # last, so that a death before it has all of this done again
             batch = Batch(self._store)

@@ -22,7 +22,7 @@ from skitter.frontier.rocks.health import Health, asked_wait
 from skitter.frontier.rocks.holding import hold
 from skitter.frontier.rocks.ledger import enter_in_ledger, is_unchanged, place_of
 from skitter.frontier.rocks.near import remember
-from skitter.frontier.rocks.outlinks import admit_links
+from skitter.frontier.rocks.outlinks import Admitted, admit_links
 from skitter.frontier.rocks.redirects import REDIRECTS_TO, leads_to, why_endless
 from skitter.frontier.rocks.robots_answers import RobotsAnswers
 from skitter.frontier.rocks.rows import Gap, HostRow, UrlRow, encode, lane_of, micros
@@ -52,6 +52,7 @@ _GONE = (404, 410)
 _CLOCK_GRAIN = 0.000_01
 _STALE = Settlement(Settled.STALE)
 _ROBOTS_SETTLED = Settlement(Settled.ACCEPTED)
+_NONE_ADMITTED = Admitted(0, 0, 0, [])
 _STATES = {int(state): state for state in UrlState}
 # an enum's own attribute takes 0.1 us, eight times as long
 _ACCEPTED, _ROBOTS, _PROBE = Settled.ACCEPTED, TaskKind.ROBOTS, Via.PROBE
@@ -116,13 +117,14 @@ class Settling:
     def _account_gap(self, turn: Turn, host: HostRow, outcome: Outcome) -> None:
         """The politeness ledger: what was asked of workers against what they did, from their own times.
         Hosts that the operator lets be asked in parallel are out of it, and so is what is told a second time."""
-        lease = host.lease
-        held = lease is not None and lease.token == outcome.token
-        required = lease.delay if lease is not None and held else turn.book.delay_of(host)
-        if host.last_sent and not (lease is not None and held and lease.parallel > 1):
-            tally, seconds = turn.tally, outcome.sent_at - host.last_sent
+        lease, sent_at = host.lease, outcome.sent_at
+        if lease is not None and lease.token != outcome.token:
+            lease = None
+        if host.last_sent and (lease is None or lease.parallel <= 1):
+            required = turn.book.delay_of(host) if lease is None else lease.delay
+            tally, seconds = turn.tally, sent_at - host.last_sent
             margin = seconds - required
-            early = outcome.sent_at < host.last_ended - _CLOCK_GRAIN
+            early = sent_at < host.last_ended - _CLOCK_GRAIN
             tally.gaps += 1
             if early or margin < -_CLOCK_GRAIN:
                 tally.violations += 1
@@ -130,8 +132,9 @@ class Settling:
                 host.tightest = Gap(seconds, required)
             if tally.tightest is None or margin < tally.tightest.margin():
                 tally.tightest, tally.tightest_host = Gap(seconds, required), host.host
-        host.last_sent = outcome.sent_at
-        host.last_ended = max(host.last_ended, outcome.ended_at)
+        host.last_sent = sent_at
+        if outcome.ended_at > host.last_ended:
+            host.last_ended = outcome.ended_at
 
     def _stale(self, turn: Turn) -> Settlement:
         turn.tally.stale_outcomes += 1
@@ -186,7 +189,10 @@ class Settling:
         else:
             turn.put_url(outcome.key, row)
             turn.count(state, 1)
-        added, known, refused, fresh = admit_links(turn, self._admission, outcome.key[:8], bundles)
+        admitted = _NONE_ADMITTED
+        if bundles:
+            admitted = admit_links(turn, self._admission, outcome.key[:8], bundles)
+        added, known, refused, fresh = admitted
         known += told_before
         if is_first and self._traps.enabled:
             match result:

@@ -114,6 +114,5 @@ def _letters(title: str) -> bytes:
     if not title.isascii():
         return _NO_LETTERS.sub(" ", title).encode("utf-8", "replace")
     bare = title.encode().translate(_LETTERS)
-    while b"  " in bare:
-        bare = bare.replace(b"  ", b" ")
-    return bare
+    # a letter at each end keeps the spaces there: 0.5 us, where to halve them until none is doubled takes 1.6
+    return b" ".join((b"x%bx" % bare).split())[1:-1]

@@ -6,9 +6,11 @@ The write-ahead log makes every batch survive the death of the process; `sync` m
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from rocksdict import (
     AccessType,
@@ -105,16 +107,17 @@ class Store:
         """Entries from `start` up to but excluding `end`, in key order, as of now. 6 us to begin."""
         # rocksdict does not keep the bound alive: an iterator that outlives `bounds` runs past it, into the
         # next host's queue. So `bounds` stays in this frame, and the end is checked here as well.
-        bounds = ReadOptions()
-        bounds.set_iterate_upper_bound(end)
-        if start[:_HOST] == end[:_HOST]:
-            bounds.set_prefix_same_as_start(True)
-        else:
-            bounds.set_total_order_seek(True)
+        bounds = _bounds(start, end)
         for key, value in self._tables[table].items(from_key=start, read_opt=bounds):
             if key >= end:  # type: ignore[operator]
                 return
             yield key, value  # type: ignore[misc]
+
+    def first(self, table: str, start: bytes, end: bytes, most: int) -> list[tuple[bytes, bytes]]:
+        """The first entries of such a scan, in one go: 28 us with three files, and 1 for each."""
+        bounds = _bounds(start, end)
+        entries: Iterator[Any] = self._tables[table].items(from_key=start, read_opt=bounds)
+        return list(itertools.islice(entries, most))
 
     def write(self, batch: Batch) -> None:
         reach(Point.BEFORE_COMMIT)
@@ -140,6 +143,16 @@ class Store:
         finally:
             if self._scratch:
                 self._scratch.cleanup()
+
+
+def _bounds(start: bytes, end: bytes) -> ReadOptions:
+    bounds = ReadOptions()
+    bounds.set_iterate_upper_bound(end)
+    if start[:_HOST] == end[:_HOST]:
+        bounds.set_prefix_same_as_start(True)
+    else:
+        bounds.set_total_order_seek(True)
+    return bounds
 
 
 def _look_at_tail(folder: Path, read_only: bool) -> None:

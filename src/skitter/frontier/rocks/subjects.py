@@ -68,14 +68,11 @@ def parameter_key(ident: bytes, name: str) -> bytes:
 
 
 def evidence(book: Book, key: bytes) -> Evidence | None:
-    found = book.evidence.recall(key)
-    if found is not None or key in book.unheard_of:
-        return found
-    if raw := book.store.get("skeletons", key):
-        found = book.evidence[key] = _decode_evidence(raw)
-    else:
-        book.unheard_of[key] = True
-    return found
+    found = book.evidence.get(key)
+    if found is None:
+        raw = book.store.get("skeletons", key)
+        found = book.evidence[key] = _decode_evidence(raw) if raw else False
+    return found or None
 
 
 def evidence_of(book: Book, key: bytes, name: str, level: Level, shape: int = 0) -> Evidence:
@@ -87,7 +84,6 @@ def evidence_of(book: Book, key: bytes, name: str, level: Level, shape: int = 0)
 
 def begin(book: Book, key: bytes, name: str, level: Level) -> Evidence:
     """Of a subject of which nothing was known."""
-    book.unheard_of.pop(key, None)
     found = book.evidence[key] = Evidence(name=name, level=level)
     return found
 

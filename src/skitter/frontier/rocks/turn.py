@@ -7,7 +7,6 @@ fails leaves nothing behind, on disk or in the book.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -160,10 +159,11 @@ class Turn:
         single reads."""
         if host.admitted > _SMALL_HOST or self.book.keys.folds_hosts:
             return None
-        found = list(itertools.islice(self.book.store.scan("urls", ident, _after(ident)), 2 * _SMALL_HOST))
-        raws, add = self._raw, self.book.certain.add
-        for key, raw in found:
-            raws.setdefault(key, raw)
+        found = self.book.store.first("urls", ident, _after(ident), 2 * _SMALL_HOST)
+        # what this turn has made of a row lies in front of it, and what is new is not on disk
+        self._raw.update(found)
+        add = self.book.certain.add
+        for key, _ in found:
             add(key)
         return None if len(found) == 2 * _SMALL_HOST else self._waiting([key for key, _ in found])
 
@@ -299,6 +299,7 @@ class Turn:
                 self.count(_IN_PROGRESS, -out)
         self.delete("leases", ident)
         self.delete("timers", micros(lease.deadline) + ident)
+        self.book.forget_lease(lease.token)
         host.errands += lease.errands
         host.lease = None
 
@@ -330,6 +331,8 @@ class Turn:
 
     def _follow(self, ident: bytes, row: HostRow) -> None:
         """The ready index and the count of hosts follow from the row."""
+        if _is_still_out(row):
+            return
         tiers = _ready_tiers(row)
         at = int(self.book.earliest_start(row) * 1_000_000) if tiers else 0
         if at != row.ready_at or tiers != row.ready_tiers:
@@ -345,13 +348,16 @@ class Turn:
 
     def _index(self, ident: bytes, row: HostRow, at: int, tiers: int) -> None:
         old, new = row.ready_at.to_bytes(8, "big") + ident, at.to_bytes(8, "big") + ident
+        # what stays where it is need not be written: it is for most hosts that a link from elsewhere lengthens
+        stays = row.ready_tiers & tiers if at == row.ready_at else 0
+        gone, come = row.ready_tiers & ~stays, tiers & ~stays
         marks = self.book.ready
         for tier in range(TIERS):
             prefix = bytes((tier,))
-            if row.ready_tiers >> tier & 1:
+            if gone >> tier & 1:
                 self.delete("ready", prefix + old)
                 marks.gone(tier, prefix + old)
-            if tiers >> tier & 1:
+            if come >> tier & 1:
                 self.put("ready", prefix + new, b"")
                 marks.put(tier, prefix + new)
         row.ready_at, row.ready_tiers = at, tiers
@@ -360,6 +366,11 @@ class Turn:
 def _after(ident: bytes) -> bytes:
     """The end of a host's range in the tables that are keyed by it."""
     return ident + b"\xff" * 9
+
+
+def _is_still_out(row: HostRow) -> bool:
+    """Leased, and so it was before this turn: two of three hosts that a page is settled for."""
+    return row.lease is not None and not row.ready_tiers and not row.is_out_of_reach()
 
 
 def _ready_tiers(row: HostRow) -> int:
