@@ -54,8 +54,8 @@ class Offered:
         return replace(result, bundles=tuple(sent), told_before=left_out, told_inside=inside)
 
     def accepted(self, outcomes: Iterable[Outcome]) -> None:
-        """As they crossed the wire: what was left out of them was told already. Pages at depth 0 do not count: one
-        may be a host's probe (`frontier/rocks/probe.py`), whose links the frontier does not take."""
+        """As they crossed the wire: what was left out of them was told already. Not of pages at depth 0: one may be a
+        host's probe (`frontier/rocks/probe.py`), whose links the frontier does not take."""
         add = self._told.add
         for outcome in outcomes:
             if isinstance(outcome.result, Fetched):
