@@ -54,17 +54,18 @@ class Offered:
         return replace(result, bundles=tuple(sent), told_before=left_out, told_inside=inside)
 
     def accepted(self, outcomes: Iterable[Outcome]) -> None:
-        """As they crossed the wire: what was left out of them was told already. Not of pages at depth 0: one may be a
-        host's probe (`frontier/rocks/probe.py`), whose links the frontier does not take."""
-        add = self._told.add
+        """As they crossed the wire: what was left out of them was told already."""
         for outcome in outcomes:
             if isinstance(outcome.result, Fetched):
-                ident = outcome.key[:_HOST]
                 for bundle in outcome.result.bundles:
+                    # a page at depth 0 may be a host's probe, whose links the frontier does not take
                     if bundle.via is _LINK and bundle.depth > 1:
-                        for key in keys_of(bundle):
-                            if key.startswith(ident):
-                                add(key)
+                        self._add(outcome.key[:_HOST], bundle)
+
+    def _add(self, ident: bytes, bundle: Bundle) -> None:
+        for key in keys_of(bundle):
+            if key.startswith(ident):
+                self._told.add(key)
 
     def forget(self) -> None:
         self._told.clear()
