@@ -113,7 +113,9 @@ def dated(lease: HostLease, at: float, *links: str) -> Delivery:
     made = delivery(lease, lease.tasks[0])
     outcome = msgspec.structs.replace(made.outcome, sent_at=at, ended_at=at + 0.01)
     if links:
-        result = msgspec.structs.replace(outcome.result, bundles=bundled(discovered(url) for url in links))
+        result = msgspec.structs.replace(
+            outcome.result, bundles=bundled(discovered(url, depth=2) for url in links)
+        )
         outcome = msgspec.structs.replace(outcome, result=result)
     return msgspec.structs.replace(made, outcome=outcome)
 

@@ -55,7 +55,7 @@ def crossed(bundles: tuple[Bundle, ...]) -> tuple[Bundle, ...]:
 
 def link(name: str, host: str = "own-host", via: Via = Via.LINK) -> Discovered:
     key = UrlKey(host.encode() + name.encode().rjust(8))
-    return Discovered(url=f"http://{host}/{name}", key=key, host=Host(f"http://{host}"), depth=1, via=via)
+    return Discovered(url=f"http://{host}/{name}", key=key, host=Host(f"http://{host}"), depth=2, via=via)
 
 
 @given(st.lists(links(), max_size=40))
@@ -153,6 +153,22 @@ def test_what_is_told_is_forgotten_when_the_server_is_another() -> None:
     offered.accepted([page])
     assert offered.sifted(Delivery(page)) != page.result
     offered.forget()
+    assert offered.sifted(Delivery(page)) == page.result
+
+
+def test_what_a_seed_or_a_probe_told_is_told_again() -> None:
+    """The links of a probe are not taken: what it alone told would never be known."""
+    page = Outcome(
+        host=Host("http://own-host"),
+        token=Token(1),
+        kind=TaskKind.PAGE,
+        key=PAGE,
+        sent_at=0.0,
+        ended_at=0.0,
+        result=Fetched(status=200, bundles=bundled([replace(link("1"), depth=1)])),
+    )
+    offered = Offered()
+    offered.accepted([page])
     assert offered.sifted(Delivery(page)) == page.result
 
 

@@ -55,15 +55,17 @@ class Offered:
 
     def accepted(self, outcomes: Iterable[Outcome]) -> None:
         """As they crossed the wire: what was left out of them was told already."""
-        add = self._told.add
         for outcome in outcomes:
             if isinstance(outcome.result, Fetched):
-                ident = outcome.key[:_HOST]
                 for bundle in outcome.result.bundles:
-                    if bundle.via is _LINK:
-                        for key in keys_of(bundle):
-                            if key.startswith(ident):
-                                add(key)
+                    # a page at depth 0 may be a host's probe, whose links the frontier does not take
+                    if bundle.via is _LINK and bundle.depth > 1:
+                        self._add(outcome.key[:_HOST], bundle)
+
+    def _add(self, ident: bytes, bundle: Bundle) -> None:
+        for key in keys_of(bundle):
+            if key.startswith(ident):
+                self._told.add(key)
 
     def forget(self) -> None:
         self._told.clear()
