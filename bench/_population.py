@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 from array import array
 
+from msgspec.structs import replace
+
 from bench._keys import key_of
 from skitter.model import Discovered, Host, UrlKey
 from skitter.urls.canonical import host_id
@@ -36,7 +38,7 @@ class Population:
         ]
 
     def page_links(self, page: str, key: UrlKey, count: int, new: int) -> tuple[Discovered, ...]:
-        """What a page brings later: `new` of `count` were never seen. A page's own host is named by its URL."""
+        """What a page brings later, one level below it: `new` of `count` nobody saw. Its URL names its host."""
         home = int(page[len("https://h") : page.index(".")])
         links = [
             self._known(home, key) if self._random.random() < _OWN else self._foreign(home, key)
@@ -45,7 +47,8 @@ class Population:
         links += [
             self._new(home if self._random.random() < _OWN else self._any_host(), key) for _ in range(new)
         ]
-        return tuple(links)
+        depth = 1 + _depth(int(page[page.rindex("-") + 1 : -len(".html")]))
+        return tuple(replace(link, depth=depth) for link in links)
 
     def _foreign(self, home: int, parent: UrlKey) -> Discovered:
         """Pages of one host mostly repeat the same few links to others; some are of this page alone."""
@@ -73,11 +76,14 @@ class Population:
 
     def _discovered(self, host: int, number: int, parent: UrlKey) -> Discovered:
         url = _url(host, number)
-        depth = 1 + min(12, number.bit_length())
-        return Discovered(url=url, key=key_of(url), host=_name(host), depth=depth, parent=parent)
+        return Discovered(url=url, key=key_of(url), host=_name(host), depth=_depth(number), parent=parent)
 
     def _key(self, host: int, number: int) -> UrlKey:
         return UrlKey(host_id(_name(host)) + number.to_bytes(8, "big"))
+
+
+def _depth(number: int) -> int:
+    return 1 + min(12, number.bit_length())
 
 
 def _name(host: int) -> Host:

@@ -1,12 +1,13 @@
 """How much does a server take that keeps a crawl for others, and how much faster are two workers than one?
 
-    python -m bench.service --pages 20000
+    python -m bench.service
 
 A real `skitter serve`, and simulated workers in this process: they lease, invent pages of 30 links of which 27
 are known, and deliver them with parcels of a real page, once without the links that a worker leaves out and once
 with all of them. Pages a second are per second of the server's own CPU, so that what else runs here matters less;
 lease latency is as the workers see it. Then `skitter crawl` of sixteen hosts on nginx (openjdk-17-doc), in its
-own process and with two workers. A table, one JSON object as the last line.
+own process and with two workers in turn, some rounds; the second worker is judged by pages a second of the wall.
+Tables, one JSON object as the last line.
 """
 
 from __future__ import annotations
@@ -25,15 +26,17 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import quantiles
+from statistics import median, quantiles
 
 import uvloop
 from msgspec.structs import replace
 
 from bench._crawls import run_with_usage, skitter_command, start
 from bench._keys import KEYS
+from bench._mirrors import machine_cpu
 from bench._nginx import serving
 from bench._report import last_line, progress, table
+from bench._targets import Target, judged, show_targets
 from bench.archive import DOCUMENTS, exchanges, read
 from skitter.archive.digests import digests_of
 from skitter.archive.packing import Packer, Parcel
@@ -48,8 +51,10 @@ from skitter.worker.offered import Offered
 from skitter.worker.remote import RemoteBrain
 
 HOSTS = 64
-# Hosts that a worker asks for: some 100 pages. With more there would be too few leases to tell a p99.
+# Hosts that a worker asks for: some 160 pages. With more there would be too few leases to tell a p99.
 AT_ONCE = 4
+# What a second core is to bring: it has the desk and nginx to run as well.
+SECOND_WORKER = 1.5
 LINKS, NEW = 30, 3
 SETTINGS = """\
 [crawl]
@@ -217,25 +222,58 @@ def crawled(nginx: str, pages: int, workers: int) -> dict[str, float]:
             )
             command += ["--resolve", f"*:80:127.0.0.1:{port}", "--allow-private", "--json"]
             command += ["--max-pages", str(pages), "--workers", str(workers)]
-            output = folder / "output"
+            output, before = folder / "output", machine_cpu()
             with output.open("wb") as stream:
                 usage = run_with_usage(command, stream)
+            busy = machine_cpu() - before
             last = json.loads(output.read_text().splitlines()[-1])
     assert usage.code == 0, usage
     found = last.get("last", last)["pages"]
     return {
-        "workers": workers,
         "pages": found,
-        "wall": round(usage.wall, 2),
-        "pages_per_second": round(found / usage.wall),
-        "cpu_us_a_page": round(usage.cpu / found * 1e6),
+        "wall": usage.wall,
+        "pages_per_second": found / usage.wall,
+        "cpu_us_a_page": usage.cpu / found * 1e6,
+        "machine_us_a_page": busy / found * 1e6,
+        "cores_of_the_machine": busy / usage.wall,
     }
+
+
+def crawls(nginx: str, pages: int, rounds: int) -> dict[str, list[dict[str, float]]]:
+    """One process and two workers in turn: what else the machine does meets both."""
+    measured: dict[str, list[dict[str, float]]] = {"one process": [], "two workers": []}
+    for number in range(rounds):
+        for (name, passes), workers in zip(measured.items(), (1, 2), strict=True):
+            passes.append(crawled(nginx, pages, workers))
+            rate = passes[-1]["pages_per_second"]
+            progress(f"round {number + 1} of {rounds}, {name}: {rate:,.0f} pages/s")
+    return measured
+
+
+def second_worker(measured: dict[str, list[dict[str, float]]]) -> Target:
+    rates = [[found["pages_per_second"] for found in passes] for passes in measured.values()]
+    return Target(
+        "pages/s of two workers, times those of one process (median of the rounds)",
+        median(two / one for one, two in zip(*rates, strict=True)),
+        least=SECOND_WORKER,
+    )
+
+
+def crawl_rows(measured: dict[str, list[dict[str, float]]]) -> Iterator[tuple[object, ...]]:
+    yield ("crawl", *(cell for name in measured for cell in (name, "spread")))
+    for figure in measured["one process"][0]:
+        cells: list[object] = []
+        for passes in measured.values():
+            values = sorted(found[figure] for found in passes)
+            cells += [round(median(values), 2), f"{values[0]:,.2f} to {values[-1]:,.2f}"]
+        yield (figure.replace("_", " "), *cells)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.service", description=__doc__)
-    parser.add_argument("--pages", type=int, default=20_000)
-    parser.add_argument("--crawl-pages", type=int, default=10_000)
+    parser.add_argument("--pages", type=int, default=100_000, help="for the server, of which half counts")
+    parser.add_argument("--crawl-pages", type=int, default=25_000, help="of each crawl; 0 for none")
+    parser.add_argument("--rounds", type=int, default=3, help="of crawls")
     options = parser.parse_args()
     nginx = shutil.which("nginx")
     if nginx is None or not DOCUMENTS.is_dir():
@@ -246,15 +284,16 @@ def main() -> int:
     for name, sifting in (("links left out", True), ("all links", False)):
         loads[name] = load(options.pages, made, sifting)
         progress(f"{name}: {loads[name]}")
-    crawls = (
-        [crawled(nginx, options.crawl_pages, workers) for workers in (1, 2)] if options.crawl_pages else []
-    )
+    measured = crawls(nginx, options.crawl_pages, options.rounds) if options.crawl_pages else {}
+    verdicts = [second_worker(measured)] if measured else []
     keys = list(loads["all links"])
     print(table([("server", *keys), *((name, *(row[key] for key in keys)) for name, row in loads.items())]))
-    if crawls:
-        print(table([tuple(crawls[0]), *(tuple(row.values()) for row in crawls)]))
-    last_line({"loads": loads, "crawls": crawls})
-    return 0
+    if measured:
+        print(table(list(crawl_rows(measured))))
+        show_targets(verdicts)
+    targets = {target.words: target.row() for target in verdicts}
+    last_line({"bench": "service", "loads": loads, "crawls": measured, "targets": targets})
+    return 0 if judged(verdicts) else 1
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import pytest
 
 from skitter.frontier.bundles import bundled
 from skitter.model import FailureKind, Fetched, Host, HostPolicy
-from skitter.settings import CrawlSettings, FrontierSettings, Settings, TrapSettings
+from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, Settings, TrapSettings
 from tests.contract.conftest import Start
 from tests.frontier_kit import NO_RULES, OK, Driver, discovered, failed, seed
 from tests.keys import key_of
@@ -198,6 +198,31 @@ def test_a_worker_may_ask_for_fewer_tasks_of_a_host(driver: Driver) -> None:
     driver.answer(lease, OK)
     driver.clock.advance(1)
     assert len(driver.lease_one().tasks) == 3
+
+
+def test_hosts_without_a_delay_that_are_leased_together_need_not_end_together(start: Start) -> None:
+    settings = Settings(
+        crawl=CrawlSettings(scope="any"),
+        politeness=PolitenessSettings(delay=0.0),
+        traps=TrapSettings(enabled=False),
+    )
+    driver = start(settings)
+    hosts = [f"http://h{number}.test" for number in range(6)]
+    paced, wide = Host(hosts[4]), Host(hosts[5])
+    driver.set_policy(paced, HostPolicy(delay=0.1))
+    driver.set_policy(wide, HostPolicy(parallel=8))
+    driver.open_host(*(host + "/" for host in hosts))
+    driver.admit(*(discovered(f"{host}/{number}") for host in hosts for number in range(130)))
+    sizes = []
+    for staggered in (False, True):
+        leases = driver.run(driver.frontier.lease("w", 10, 60.0, staggered=staggered))
+        sizes.append({lease.host: len(lease.tasks) for lease in leases})
+        driver.release(*leases)
+        driver.clock.advance(1)
+    at_once, in_turn = sizes
+    assert {at_once[Host(host)] for host in hosts[:4]} == {64}
+    assert len({in_turn[Host(host)] for host in hosts[:4]}) == 4
+    assert (in_turn[paced], in_turn[wide]) == (at_once[paced], at_once[wide]) == (20, 128)
 
 
 def test_what_is_kept_of_a_large_hosts_new_urls_follows_what_other_hosts_say_of_them(start: Start) -> None:

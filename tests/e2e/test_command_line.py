@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,27 @@ SITE = {
 }
 # One attempt, so that a failing page is a dead letter at once and its host is not waited for.
 CONFIG = "[retry]\nattempts = 1\nbackoff = [0.01]\n[fetch]\nallow_private = true\n[politeness]\ndelay = 0.0\n"
+
+
+_ENDING = """
+import atexit, sys, threading
+from skitter.cli import run
+atexit.register(print, "registered", file=sys.stderr)
+def outlast():
+    threading.main_thread().join()
+    print("waited for", file=sys.stderr)
+if sys.argv.pop() == "thread":
+    threading.Thread(target=outlast).start()
+run()
+"""
+
+
+@pytest.mark.parametrize(("threads", "last"), [("none", "registered"), ("thread", "waited for\nregistered")])
+def test_a_command_ends_at_once_but_not_before_what_is_still_to_be_done(threads: str, last: str) -> None:
+    asked = [sys.executable, "-c", _ENDING, "stats", "/nowhere", threads]
+    done = subprocess.run(asked, capture_output=True, text=True, env=ENVIRON, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"\n{last}\n")
 
 
 @pytest.fixture(scope="module")

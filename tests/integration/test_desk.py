@@ -15,8 +15,12 @@ from skitter.archive.digests import digests_of
 from skitter.archive.packing import Packer
 from skitter.archive.store import Archive
 from skitter.desk.brain import Delivery, Standing
+from skitter.desk.crew import Crew
 from skitter.desk.desk import Desk
+from skitter.desk.precedence import _ROUNDS
+from skitter.desk.reception import Reception
 from skitter.desk.report import Report
+from skitter.desk.wire import LeaseAsk, SettleAsk
 from skitter.errors import DiskFull
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Settled
@@ -225,3 +229,22 @@ def test_after_a_stall_leases_end_when_those_were_heard_who_asked_meanwhile(
         assert held[-1] == 0
 
     kept(tmp_path / "crawl", use, "http://a.test/")
+
+
+def test_a_host_goes_on_with_the_worker_whose_pages_free_it_however_many_commits_they_take(
+    tmp_path: Path,
+) -> None:
+    async def use(office: Office) -> None:
+        reception = Reception(Crew(office.desk, office.clock, leashed=True), SETTINGS, office.clock)
+        lease = await leased(office)
+        made = [delivery(lease, task) for task in lease.tasks]
+        twice = made + made[:1] * 40  # of which one commit takes all that count, and another the rest
+        settle = SettleAsk(worker="a", incarnation="1", sequence=1, deliveries=twice, capacity=9)
+        other = LeaseAsk(worker="b", incarnation="1", sequence=1, capacity=9)
+        for _ in range(_ROUNDS + 1):
+            await asyncio.sleep(0)  # what was settled before passes its turn on
+        taken, given = await asyncio.gather(reception.settle(settle), reception.lease(other))
+        assert [again.host for again in taken.leases] == [lease.host]
+        assert given.leases == []
+
+    kept(tmp_path / "crawl", use, *(f"http://a.test/{number}" for number in range(50)))

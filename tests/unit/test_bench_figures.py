@@ -16,6 +16,7 @@ from bench._stopwatch import Stopwatch
 from bench._targets import Target, judged
 from bench.growth import growth
 from bench.profile import BEGIN, END, write
+from bench.service import second_worker
 
 from skitter.testing.request_log import Request
 
@@ -196,3 +197,12 @@ def test_a_page_without_a_place_for_the_table_is_left_alone(tmp_path: Path) -> N
     with pytest.raises(SystemExit, match="has no place"):
         write("new", page)
     assert page.read_text() == "no place\n"
+
+
+def test_a_second_worker_is_judged_by_the_rounds_that_lie_side_by_side() -> None:
+    def passes(*rates: float) -> list[dict[str, float]]:
+        return [{"pages_per_second": rate} for rate in rates]
+
+    found = second_worker({"one process": passes(1000, 500, 1000), "two workers": passes(1600, 800, 1400)})
+    assert (found.value, found.met) == (1.6, True)
+    assert not second_worker({"one process": passes(1000), "two workers": passes(1499)}).met

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -9,13 +11,20 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from skitter.desk.brain import Delivery
-from skitter.frontier.bundles import bundled, check, untied
+from skitter.frontier import bundles_plain
+from skitter.frontier.bundles import bundled, check, sifted, untied
 from skitter.frontier.rocks import growth
 from skitter.frontier.rocks.rows import UrlRow
 from skitter.model import Bundle, Discovered, Fetched, Host, Outcome, TaskKind, Token, UrlKey, UrlState, Via
 from skitter.schedule.traps import MARK
 from skitter.urls.skeleton import section
-from skitter.worker.offered import Offered, _marks_inside
+from skitter.worker.offered import Offered
+
+kernel: ModuleType | None
+try:
+    from skitter.native import bundles as kernel
+except ImportError:
+    kernel = None
 
 PAGE = UrlKey(b"own-host" + b"the-page")
 HOSTS = st.sampled_from([(Host("http://a.test"), b"own-host"), (Host("http://b.test"), b"another-")])
@@ -52,6 +61,64 @@ def link(name: str, host: str = "own-host", via: Via = Via.LINK) -> Discovered:
 @given(st.lists(links(), max_size=40))
 def test_what_was_bundled_is_untied_as_it_was_in_its_order(found: list[Discovered]) -> None:
     assert untied(crossed(bundled(found))) == found
+
+
+NUMBERS = st.lists(st.integers(0, 12))
+LINES = st.lists(st.text("ab/é:h", max_size=12), min_size=1, max_size=12)
+
+
+@pytest.mark.skipif(kernel is None, reason="the kernel was not built")
+@given(LINES, NUMBERS)
+def test_links_are_picked_as_they_would_be_without_the_kernel(lines: list[str], numbers: list[int]) -> None:
+    assert kernel is not None
+    keys, urls = bytes(range(16 * len(lines))), "\n".join(f"http://h{line}/" for line in lines)
+    alike = (3, Via.LINK, PAGE, 0, None, 0)
+    inside = [number for number in numbers if number < len(lines)]
+    expected = bundles_plain.picked(keys, urls, inside, Discovered, *alike)
+    assert kernel.picked(keys, urls, inside, Discovered, *alike) == expected
+    if inside != numbers:
+        for way in (kernel, bundles_plain):
+            with pytest.raises(IndexError):
+                way.picked(keys, urls, numbers, Discovered, *alike)
+
+
+@pytest.mark.skipif(kernel is None, reason="the kernel was not built")
+@given(
+    st.lists(st.text("ab/", max_size=6), min_size=1, max_size=12),
+    NUMBERS,
+    st.text("ab/", max_size=3),
+    st.text("ab/", max_size=6),
+)
+def test_links_are_left_out_as_they_would_be_without_the_kernel(
+    lines: list[str], numbers: list[int], section: str, page: str
+) -> None:
+    assert kernel is not None
+    keys, inside = bytes(range(16 * len(lines))), [number for number in numbers if number < len(lines)]
+    given_links = (keys, "\n".join(lines), inside, section, page)
+    assert kernel.parted(*given_links) == bundles_plain.parted(*given_links)
+
+
+@pytest.mark.parametrize("way", [kernel, bundles_plain], ids=["kernel", "plain"])
+def test_what_is_no_link_of_a_bundle_is_a_fault_and_not_a_crash(way: ModuleType | None) -> None:
+    if way is None:
+        pytest.skip("the kernel was not built")
+    alike = (3, Via.LINK, PAGE, 0, None, 0)
+    with pytest.raises(ValueError):
+        way.picked(bytes(16), "no-url", [0], Discovered, *alike)
+    for numbers in ([1], [7, 0]):
+        with pytest.raises(IndexError):
+            way.picked(bytes(16), "http://h/", numbers, Discovered, *alike)
+        with pytest.raises(IndexError):
+            way.parted(bytes(16), "http://h/", numbers, "", "")
+    for keys, urls in ((bytes(32), "a"), (bytes(16), "a\nb"), (b"", "")):
+        with pytest.raises(ValueError, match="as many"):
+            way.parted(keys, urls, [], "", "")
+
+
+def test_a_url_that_is_not_ascii_is_left_out_by_the_twin() -> None:
+    bundle = Bundle(bytes(range(32)), "http://h/a/é\nhttp://h/b", 1)
+    fewer, marks = sifted(bundle, [1], "http://h/a/x")
+    assert (fewer.keys, fewer.urls, marks) == (bytes(range(16, 32)), "http://h/b", bytes(range(12, 16)))
 
 
 def test_thirty_links_of_one_page_are_one_bundle() -> None:
@@ -106,9 +173,9 @@ def test_a_worker_that_leaves_a_link_out_says_so() -> None:
     assert isinstance(first, Fetched)
     assert (untied(first.bundles), first.told_before) == (links, 0)
     offered.accepted([replace(outcome, result=first)])
-    sifted = offered.sifted(Delivery(outcome))
-    assert isinstance(sifted, Fetched)
-    assert (untied(sifted.bundles), sifted.told_before, offered.saved) == ([link("1", "another-")], 1, 1)
+    again = offered.sifted(Delivery(outcome))
+    assert isinstance(again, Fetched)
+    assert (untied(again.bundles), again.told_before, offered.saved) == ([link("1", "another-")], 1, 1)
 
 
 def test_a_link_between_hosts_is_a_vote_and_crosses_also_when_its_own_host_told_of_it() -> None:
@@ -142,4 +209,4 @@ def test_what_is_left_out_tells_a_section_the_same_as_what_is_sent() -> None:
     name = section(page)
     sent = growth._known(links, (), name, row, b"")
     assert sent == [inside.key[-MARK:]]
-    assert growth._known((), (), name, row, _marks_inside(page, links[0], ())) == sent
+    assert growth._known((), (), name, row, sifted(links[0], (), page)[1]) == sent

@@ -55,6 +55,11 @@ FIXED = [
 FIXED += [
     "https:rel",
     "http:rel",
+    "http://h.org/x",
+    "https://h.org",
+    "http://",
+    "https:// bad",
+    "http://h.org:99999/",
     " ?x",
     "\t",
     "\n?y",
@@ -129,13 +134,14 @@ def remembered(reader: LinkReader) -> int:
     return sum(len(known) for known in [*reader._young.values(), *reader._old.values()])
 
 
+@pytest.mark.parametrize("href", ["p?", "https://far.org/p"])
 @pytest.mark.parametrize("folders", [1, 7, 5_000])
-def test_the_memory_holds_two_generations_at_most(folders: int) -> None:
+def test_the_memory_holds_two_generations_at_most(folders: int, href: str) -> None:
     reader = LinkReader(KEYS)
     limit = links_module._GENERATION
     for start in range(0, 3 * limit, 100):
         base = f"http://h.org/{start // 100 % folders}/"
-        read(reader, base, [f"p?{number}" for number in range(start, start + 100)])
+        read(reader, base, [f"{href}{number}" for number in range(start, start + 100)])
         assert remembered(reader) <= 2.5 * limit
 
 
@@ -146,6 +152,21 @@ def test_what_is_in_use_stays_remembered_while_other_folders_pass() -> None:
         read(reader, f"http://h.org/{number}/", [f"p?{number}", "?q=1", "//q"])
     assert "/home" in (reader._young | reader._old)["http://h.org/in-use/"]
     assert "http://h.org/0/" not in reader._young | reader._old
+
+
+def test_an_href_in_full_is_resolved_once_for_all_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def noted(href: str, base: str | None = None) -> str | None:
+        asked.append(href)
+        return normalise(href, base)
+
+    monkeypatch.setattr(links_module, "normalise", noted)
+    reader = LinkReader(KEYS)
+    for number in range(5):
+        (found,) = read(reader, f"http://h.org/{number}/", ["https://far.org/a/../b?c"])
+        assert found.url == "https://far.org/b?c"
+    assert asked == ["https://far.org/a/../b?c"]
 
 
 def test_one_endless_folder_is_forgotten_and_begun_again() -> None:

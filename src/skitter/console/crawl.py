@@ -18,6 +18,7 @@ from skitter.clock import Clock, SystemClock
 from skitter.console.display import Display
 from skitter.console.labour import Labour, opened
 from skitter.console.pause import wait_for_room
+from skitter.console.spares import Spare
 from skitter.console.summary import Summary
 from skitter.console.uploading import uploading
 from skitter.console.wording import counted
@@ -46,8 +47,13 @@ _SEED_BATCH = 5_000
 
 
 async def run_crawl(
-    folder: CrawlFolder, loaded: Loaded, seeds: Sequence[Discovered], display: Display
+    folder: CrawlFolder,
+    loaded: Loaded,
+    seeds: Sequence[Discovered],
+    display: Display,
+    spares: list[Spare] | None = None,
 ) -> Ended:
+    """`spares` are worker processes that were made ready; without them they are started anew."""
     settings = with_whole_paths(loaded.settings)
     check(settings)
     require_contact(settings, seeds)
@@ -60,7 +66,8 @@ async def run_crawl(
         folder.write_settings(dump_toml(settings))
         settings = _within_descriptors(settings, display)
         gc.set_threshold(*GC_THRESHOLDS)
-        ended, last = await _crawl(folder, settings, seeds, display, resumed)
+        run = _Run(folder, settings, SystemClock(), display, list(seeds), resumed, spares or [])
+        ended, last = await _crawl(run)
         display.close(_summary(folder, ended, last, settings.archive.url))
         return ended
     finally:
@@ -92,11 +99,8 @@ def check(settings: Settings) -> None:
         hosts_named(name)
 
 
-async def _crawl(
-    folder: CrawlFolder, settings: Settings, seeds: Sequence[Discovered], display: Display, resumed: bool
-) -> tuple[Ended, Snapshot]:
+async def _crawl(run: _Run) -> tuple[Ended, Snapshot]:
     """From open to close, again and again as long as the disk fills up."""
-    run = _Run(folder, settings, SystemClock(), display, list(seeds), resumed)
     while True:
         try:
             return await run.to_its_end()
@@ -122,6 +126,7 @@ class _Run:
         display: Display,
         seeds: list[Discovered],
         resumed: bool,
+        spares: list[Spare],
     ) -> None:
         self._folder = folder
         self._settings = settings
@@ -129,11 +134,12 @@ class _Run:
         self._display = display
         self._seeds = seeds
         self._resumed = resumed
+        self._spares = spares
         self._telemetry = Telemetry(clock.now(), settings.crawl.max_pages)
         self._figures = FrontierFigures()
 
     async def to_its_end(self) -> tuple[Ended, Snapshot]:
-        async with opened(self._folder, self._settings, self._telemetry) as (crawl, labour):
+        async with opened(self._folder, self._settings, self._telemetry, self._spares) as (crawl, labour):
             event = Event.CRAWL_RESUMED if self._resumed else Event.CRAWL_STARTED
             self._resumed = True
             path = str(self._folder.path)

@@ -11,11 +11,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
-import sys
 import tempfile
 import time
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Iterator
 from pathlib import Path
@@ -23,6 +20,8 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from skitter.console.hired import Hired
+from skitter.console.spares import Spare
 from skitter.desk.crew import Crew
 from skitter.desk.desk import ended_by
 from skitter.errors import SkitterError
@@ -62,8 +61,9 @@ class Labour(Protocol):
 
 @contextlib.asynccontextmanager
 async def opened(
-    folder: CrawlFolder, settings: Settings, telemetry: Telemetry
+    folder: CrawlFolder, settings: Settings, telemetry: Telemetry, spares: list[Spare]
 ) -> AsyncIterator[tuple[Office, Labour]]:
+    """`spares` are used up, as far as processes are needed."""
     workers = settings.crawl.workers
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if workers == 1 or (workers == 0 and cores == 1):
@@ -74,7 +74,7 @@ async def opened(
             yield crawl, Relieved(crawl, folder, _with_workers(settings, cores))
     else:
         async with (
-            _hired(folder, workers) as hired,
+            _hired(folder, workers, spares) as hired,
             open_office(folder, settings, telemetry, apart=True) as office,
             _gang(office, settings, hired) as gang,
         ):
@@ -86,10 +86,10 @@ def _with_workers(settings: Settings, count: int) -> Settings:
 
 
 @contextlib.asynccontextmanager
-async def _hired(folder: CrawlFolder, workers: int) -> AsyncIterator[Hired]:
-    """Processes that will join. They take 0.5 s to load: meanwhile the office may be opened."""
+async def _hired(folder: CrawlFolder, workers: int, spares: list[Spare]) -> AsyncIterator[Hired]:
+    """Processes that will join: meanwhile the office may be opened."""
     with _place_for_socket(folder) as place:
-        hired = Hired(folder.path, place)
+        hired = Hired(folder.path, place, spares)
         try:
             await asyncio.gather(*(hired.start(number) for number in range(workers)))
             yield hired
@@ -216,7 +216,7 @@ class Relieved:
     async def _hand_over(self, working: asyncio.Task[Ended]) -> Ended:
         self._crawl.log.write(Event.WORKERS_STARTED, workers=self._settings.crawl.workers)
         async with (
-            _hired(self._folder, self._settings.crawl.workers) as hired,
+            _hired(self._folder, self._settings.crawl.workers, []) as hired,
             _gang(self._crawl, self._settings, hired) as gang,
         ):
             self._gang = gang
@@ -256,58 +256,6 @@ def _is_too_much(spans: Collection[tuple[float, float]], patience: float) -> boo
     """Seconds that passed, and those of them that a core was busy."""
     passed = sum(passed for passed, _ in spans)
     return not patience or (passed >= patience and sum(busy for _, busy in spans) >= _ALL_OF_A_CORE * passed)
-
-
-class Hired:
-    """The worker processes themselves, by their ids, and where they are to join."""
-
-    def __init__(self, folder: Path, place: Path) -> None:
-        self._folder = folder
-        self._started = 0
-        self.place = place
-        self.processes: dict[int, Process] = {}
-        self._latest: dict[int, tuple[str, Process]] = {}
-
-    async def start(self, place: int) -> None:
-        self._started += 1
-        name = f"worker-{place + 1}-{self._started}"
-        log = self._folder / f"worker-{place + 1}.log"
-        command = (
-            "-m",
-            "skitter",
-            "worker",
-            "--join",
-            f"unix:{self.place}",
-            "--name",
-            name,
-            "--log",
-            str(log),
-        )
-        # Its own session: Ctrl-C is for us, who tell it what to do. Its input ends when we do.
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, *command, "--leashed", stdin=PIPE, stdout=DEVNULL, start_new_session=True
-        )
-        self.processes[process.pid] = process
-        self._latest[place] = name, process
-
-    async def ended(self, place: int) -> tuple[str, int]:
-        """When the one that has this place has ended: its name and code."""
-        name, process = self._latest[place]
-        code = await process.wait()
-        self.processes.pop(process.pid, None)
-        return name, code
-
-    def drain(self) -> None:
-        for process in self.processes.values():
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGTERM)
-
-    async def end(self) -> None:
-        for process in self.processes.values():
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-        await asyncio.gather(*(process.wait() for process in self.processes.values()))
-        self.processes.clear()
 
 
 class Gang:

@@ -93,12 +93,15 @@ class Crew:
         """What the frontier calls the worker."""
         return self._prefix + ask.worker
 
-    def gave(self, ask: LeaseAsk | SettleAsk, share: int, leases: Sequence[HostLease]) -> None:
-        """Of as many as were its `share`."""
+    def gave(
+        self, ask: LeaseAsk | SettleAsk, share: int, leases: Sequence[HostLease], before: int = 0
+    ) -> None:
+        """Of as many as were its `share`; so many were given `before` in the same answer."""
         member, now = self._member(ask), self._clock.now()
         member.leases.extend((lease.host, lease.token) for lease in leases)
-        member.is_short = len(leases) < share
-        hosts = ask.held + len(leases)
+        given = before + len(leases)
+        member.is_short = given < share
+        hosts = ask.held + given
         if hosts >= member.hosts or now - member.hosts_at > _SHORT_FOR:
             member.hosts, member.hosts_at = hosts, now
 

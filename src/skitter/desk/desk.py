@@ -82,11 +82,13 @@ class Desk:
             return Standing.CLOSING
         return Standing.PAUSED if self.is_paused else Standing.OPEN
 
-    async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
+    async def lease(
+        self, worker: str, capacity: int, duration: float, *, staggered: bool = False
+    ) -> list[HostLease]:
         if self.standing is not Standing.OPEN:
             return []
         async with self._turn.short:
-            return await self._frontier.lease(worker, capacity, duration)
+            return await self._frontier.lease(worker, capacity, duration, staggered=staggered)
 
     async def settle(self, deliveries: Sequence[Delivery]) -> None:
         self._check()

@@ -81,21 +81,28 @@ class Reception:
         await self._crew.desk.release(ask.leases)
         return Released(**self._signed())
 
-    async def _leased(self, ask: LeaseAsk | SettleAsk) -> list[HostLease]:
+    async def _settled(self, ask: SettleAsk) -> tuple[list[Settled], list[HostLease]]:
+        """Hosts are leased again with the commit that frees them: the next turn may be another worker's, who
+        knows neither their connections nor their links."""
+        verdicts: list[Settled] = []
+        found: list[HostLease] = []
+        for part in _parts(ask.deliveries):
+            settlements = await self._crew.desk.settled(part)
+            verdicts += [settlement.settled for settlement in settlements]
+            found += await self._leased(ask, len(found))
+        return verdicts, found
+
+    async def _leased(self, ask: LeaseAsk | SettleAsk, before: int = 0) -> list[HostLease]:
+        """So many were given `before` in the same answer."""
         crew, duration = self._crew, self._settings.frontier.lease_duration
         if not ask.capacity or self._is_paused():
             return []
         share = crew.share(ask)
-        found = await crew.desk.lease(crew.name_of(ask), share, duration) if share else []
-        crew.gave(ask, share, found)
+        room = max(0, share - before)
+        # Eight hosts that end together leave a worker without any while the desk commits what came of them all.
+        found = await crew.desk.lease(crew.name_of(ask), room, duration, staggered=True) if room else []
+        crew.gave(ask, share, found, before)
         return found
-
-    async def _settled(self, ask: SettleAsk) -> tuple[list[Settled], list[HostLease]]:
-        verdicts: list[Settled] = []
-        for part in _parts(ask.deliveries):
-            settlements = await self._crew.desk.settled(part)
-            verdicts += [settlement.settled for settlement in settlements]
-        return verdicts, await self._leased(ask)
 
     def _signed(self) -> dict[str, Any]:
         standing = Standing.PAUSED if self._is_paused() else self._crew.desk.standing

@@ -227,11 +227,13 @@ class Fetcher:
             if transfer.is_too_late:
                 raise TooLate
         except BaseException:
+            lane.leave(transfer.curl)
             self._bodies.dropped(transfer)
             raise
         finally:
             self.in_flight -= 1
             self._watches.end(transfer)
+        if error is not None:
             lane.leave(transfer.curl)
         result = self._conclude(transfer, error, request, address, self._clock.now())
         if isinstance(result, Failed):
@@ -272,8 +274,7 @@ class Fetcher:
 
     def _exchange(self, transfer: Transfer, request: Request, address: str, ended_at: float) -> Exchange:
         getinfo, secure = transfer.curl.getinfo, request.origin.secure
-        reused = getinfo(pycurl.NUM_CONNECTS) == 0
-        connect_ms, tls_ms = (0.0, 0.0) if reused else connecting(transfer.curl, secure)
+        connect_ms, tls_ms = connecting(transfer.curl, secure) if transfer.has_dialled else (0.0, 0.0)
         tls = self._agreed(transfer, request) if secure else _IN_CLEAR
         first, total = getinfo(pycurl.STARTTRANSFER_TIME_T), getinfo(pycurl.TOTAL_TIME_T)
         # Beyond 15 keywords a call takes 1.7 us instead of 0.3; so all go by their place.
@@ -281,7 +282,7 @@ class Fetcher:
             request.url,
             request.block,
             transfer.head,
-            getinfo(pycurl.RESPONSE_CODE),
+            getinfo(pycurl.RESPONSE_CODE),  # of four digits libcurl reads three, our own reading all
             transfer.headers,
             b"".join(transfer.chunks),
             transfer.truncated,
@@ -296,7 +297,7 @@ class Fetcher:
             tls_ms,
             first / 1000,
             total / 1000,
-            reused,
+            not transfer.has_dialled,
         )
 
     def _agreed(self, transfer: Transfer, request: Request) -> Tls:

@@ -112,8 +112,10 @@ class Lane:
         elif milliseconds < 0:
             self.due = _NEVER
         else:
-            self.due = self._lanes.loop.time() + milliseconds / 1000
-            self._lanes.wake_by(self.due)
+            self.due = due = self._lanes.loop.time() + milliseconds / 1000
+            # libcurl tells of the next of its limits twice a request, and most are later than another's
+            if due < self._lanes.wakes_at:
+                self._lanes.wake_by(due)
 
 
 class Lanes:
@@ -134,7 +136,7 @@ class Lanes:
         self._connections: set[int] = set()
         self._soon: dict[Lane, None] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._wake_at = _NEVER
+        self.wakes_at = _NEVER
         self._is_bound = False
 
     def of(self, origin: str) -> Lane:
@@ -227,21 +229,20 @@ class Lanes:
             lane.drive(pycurl.SOCKET_TIMEOUT, 0)
 
     def wake_by(self, at: float) -> None:
-        """Most calls come to nothing: libcurl tells of the next of its limits twice a request."""
-        if at < self._wake_at:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._wake_at = at
-            self._timer = self.loop.call_at(at, self._wake)
+        """Earlier than was said before."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.wakes_at = at
+        self._timer = self.loop.call_at(at, self._wake)
 
     def _wake(self) -> None:
-        now, self._wake_at, self._timer = self.loop.time(), _NEVER, None
+        now, self.wakes_at, self._timer = self.loop.time(), _NEVER, None
         for lane in self._lanes:
             if lane.due <= now:
                 lane.due = _NEVER
                 lane.drive(pycurl.SOCKET_TIMEOUT, 0)
         soonest = min(lane.due for lane in self._lanes)
-        if soonest < self._wake_at:
+        if soonest < self.wakes_at:
             self.wake_by(soonest)
 
 

@@ -316,9 +316,10 @@ class Resolver:
         return _addresses(host, result)
 
     async def _ask_channel(self, host: str) -> pycares.AddrInfoResult:
-        """An error of one socket fails every question that is open on it, up to 256 at once, and a name server of
-        this machine refuses them all while it is started anew. Nobody has heard such a question, so it is asked
-        again, at once and then ever later, for as long as it may take."""
+        """An error of one socket fails every question that is open on it, up to 256 at once; a name server of
+        this machine refuses them all while it is started anew; and c-ares says the same where it could open no
+        socket, for lack of descriptors. Nobody has heard such a question, so it is asked again, at once and then
+        ever later, for as long as it may take."""
         pause = 0.0
         while True:
             try:

@@ -60,6 +60,7 @@ class Transfer:
         curl.setopt(pycurl.HTTP_VERSION, versions)
         curl.setopt(pycurl.FOLLOWLOCATION, 0)
         curl.setopt(pycurl.PROXY, "")
+        curl.setopt(pycurl.NOPROXY, "*")  # or libcurl looks for one in the environment, twice a request
         curl.setopt(pycurl.PATH_AS_IS, 1)
         curl.setopt(pycurl.HTTP_CONTENT_DECODING, 0)
         curl.setopt(pycurl.USERAGENT, user_agent)
@@ -115,6 +116,7 @@ class Transfer:
         self._unwanted = unwanted
         self._may_start = may_start
         self._lane = lane
+        self.has_dialled = False
         self.sent_by: float | None = None
         self.is_too_late = False
         self.refusal = ""
@@ -148,6 +150,7 @@ class Transfer:
         return self._bodies.is_waiting(self)
 
     def _on_socket(self, descriptor: int, purpose: int) -> int:
+        self.has_dialled = True
         return self._lane.opened(descriptor)
 
     def _on_ready(self, *addresses: object) -> int:

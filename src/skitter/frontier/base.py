@@ -297,10 +297,17 @@ class Frontier(Protocol):
         ...
 
     async def lease(
-        self, worker: str, capacity: int, duration: float, *, most_tasks: int | None = None
+        self,
+        worker: str,
+        capacity: int,
+        duration: float,
+        *,
+        most_tasks: int | None = None,
+        staggered: bool = False,
     ) -> list[HostLease]:
         """Up to `capacity` hosts that are ready now, each for `duration` seconds, with `most_tasks` tasks each at
-        most (None: as many as fit)."""
+        most (None: as many as fit). `staggered`: hosts that are asked without a pause are given different
+        numbers of them, so that those which were leased together do not all come back at once."""
         ...
 
     async def judge(self, outcomes: Sequence[Outcome]) -> list[Settled]:

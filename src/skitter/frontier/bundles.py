@@ -12,11 +12,15 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 
+from skitter.frontier import bundles_plain
 from skitter.model import Bundle, Discovered, Fetched, UrlKey
+from skitter.urls.skeleton import section
 
 try:
+    from skitter.native.bundles import parted as _parted
     from skitter.native.bundles import picked as _picked
 except ImportError:
+    from skitter.frontier.bundles_plain import parted as _parted
     from skitter.frontier.bundles_plain import picked as _picked
 
 _KEY = 16
@@ -85,8 +89,10 @@ def picked(bundle: Bundle, numbers: Sequence[int]) -> list[Discovered]:
     )
 
 
-def fewer(bundle: Bundle, numbers: Sequence[int]) -> Bundle:
-    """The same with some of its links alone."""
-    keys, urls = keys_of(bundle), urls_of(bundle)
-    left = b"".join([keys[number] for number in numbers]), "\n".join([urls[number] for number in numbers])
-    return Bundle(*left, *_common(bundle))
+def sifted(bundle: Bundle, numbers: Sequence[int], page: str) -> tuple[Bundle, bytes]:
+    """The same with these of its links alone. Of the others marks of those within the section that the page lies
+    in, but not of the folders that it lies in: from these the frontier learns whether a section has an end
+    (`rocks/growth.py`)."""
+    part = _parted if bundle.urls.isascii() and page.isascii() else bundles_plain.parted
+    keys, urls, marks = part(bundle.keys, bundle.urls, numbers, section(page) if page else "", page)
+    return Bundle(keys, urls, *_common(bundle)), marks

@@ -1,5 +1,5 @@
-"""Links picked out of a bundle's two strings, in Python: defines what the kernel `skitter.native.bundles` does,
-and does it where none was built (`bundles.py` chooses). Pure.
+"""Links picked out of a bundle, or left out of it, in Python: defines what the kernel `skitter.native.bundles`
+does, and does it where none was built (`bundles.py` chooses). Pure.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from skitter.model import UrlKey, Via
+from skitter.schedule.traps import MARK
 from skitter.urls.canonical import host_of
 
 _KEY = 16
@@ -42,3 +43,23 @@ def picked(
         )
         for number in numbers
     ]
+
+
+def parted(
+    keys: bytes, urls: str, numbers: Sequence[int], section: str, page: str
+) -> tuple[bytes, str, bytes]:
+    """Keys and URLs of the links at these places, in the bundle's order; of the others the last bytes of keys, of
+    those within the section that are none of the folders that the page lies in."""
+    each, lines = [keys[at : at + _KEY] for at in range(0, len(keys), _KEY)], urls.split("\n")
+    if len(lines) != len(each):
+        raise ValueError("as many URLs as keys")
+    kept = set(numbers)
+    if not kept.issubset(range(len(each))):
+        raise IndexError("no such link")
+    marks = [
+        key[-MARK:]
+        for number, (key, url) in enumerate(zip(each, lines, strict=True))
+        if page and number not in kept and url.startswith(section) and not page.startswith(url)
+    ]
+    left = sorted(kept)
+    return b"".join([each[i] for i in left]), "\n".join([lines[i] for i in left]), b"".join(marks)

@@ -18,3 +18,6 @@ def picked(
     requisite: int,
     /,
 ) -> list[_Made]: ...
+def parted(
+    keys: bytes, urls: str, numbers: Sequence[int], section: str, page: str, /
+) -> tuple[bytes, str, bytes]: ...

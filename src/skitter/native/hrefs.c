@@ -123,16 +123,23 @@ static int append_place(PyObject *places, Py_ssize_t place)
     return failed ? -1 : 0;
 }
 
-/* What the caller knows of an href that is not plain, else None and a place among the odd. */
-static PyObject *recall(PyObject *known, PyObject *href, PyObject *odd, Py_ssize_t place)
+/* What the caller knows of hrefs that are not plain: in this folder, and in all of them. */
+typedef struct {
+    PyObject *here, *anywhere;
+} Known;
+
+/* What is known of an href, else None and a place among the odd. */
+static PyObject *recall(const Known *known, PyObject *href, PyObject *odd, Py_ssize_t place)
 {
-    PyObject *one = PyDict_GetItemWithError(known, href);
+    PyObject *one = PyDict_GetItemWithError(known->here, href);
+    if (!one && !PyErr_Occurred())
+        one = PyDict_GetItemWithError(known->anywhere, href);
     if (!one && (PyErr_Occurred() || append_place(odd, place)))
         return NULL;
     return Py_NewRef(one ? one : Py_None);
 }
 
-static int fill(PyObject *found, PyObject *odd, PyObject *links, const Folder *folder, PyObject *known)
+static int fill(PyObject *found, PyObject *odd, PyObject *links, const Folder *folder, const Known *known)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(links); i++) {
         PyObject *href = PyObject_GetAttr(PyTuple_GET_ITEM(links, i), href_name);
@@ -151,10 +158,13 @@ static int fill(PyObject *found, PyObject *odd, PyObject *links, const Folder *f
 
 static PyObject *resolve(PyObject *module, PyObject *args)
 {
-    PyObject *given, *folder, *host, *known;
+    PyObject *given, *folder, *host;
+    Known known;
     const char *prefix;
     Py_ssize_t prefix_length;
-    if (!PyArg_ParseTuple(args, "OUUy#O!", &given, &folder, &host, &prefix, &prefix_length, &PyDict_Type, &known))
+    if (!PyArg_ParseTuple(
+            args, "OUUy#O!O!", &given, &folder, &host, &prefix, &prefix_length, &PyDict_Type, &known.here, &PyDict_Type,
+            &known.anywhere))
         return NULL;
     if (prefix_length != BLAKE2B_KEY) {
         PyErr_SetString(PyExc_ValueError, "a prefix is of 8 bytes");
@@ -172,7 +182,7 @@ static PyObject *resolve(PyObject *module, PyObject *args)
         plain.root = (size_t)PyUnicode_GET_LENGTH(host);
         plain.plain = plain_part(plain.bytes, plain.length, plain.root);
     }
-    if (found && odd && !fill(found, odd, links, usable ? &plain : NULL, known))
+    if (found && odd && !fill(found, odd, links, usable ? &plain : NULL, &known))
         both = PyTuple_Pack(2, found, odd);
     Py_XDECREF(links);
     Py_XDECREF(found);
@@ -366,7 +376,8 @@ static PyObject *told(PyObject *module, PyObject *const *args, Py_ssize_t count)
 static PyMethodDef methods[] = {
     {"resolve", resolve, METH_VARARGS,
      "Of each link the URL, key and host, or None where its href is neither plain nor known; and where those are."},
-    {"followed", (PyCFunction)(void (*)(void))followed, METH_FASTCALL, "The keys of what a page lets us follow, each URL once, and the URLs, one a line."},
+    {"followed", (PyCFunction)(void (*)(void))followed, METH_FASTCALL,
+     "The keys of what a page lets us follow, each URL once, and the URLs, one a line."},
     {"told", (PyCFunction)(void (*)(void))told, METH_FASTCALL, "Each target once, with its link."},
     {NULL, NULL, 0, NULL},
 };

@@ -5,7 +5,13 @@ from skitter.model import Host, Link, UrlKey
 _Resolved = tuple[str, UrlKey, Host]
 
 def resolve(
-    links: Sequence[Link], folder: str, host: str, prefix: bytes, known: dict[str, _Resolved | None], /
+    links: Sequence[Link],
+    folder: str,
+    host: str,
+    prefix: bytes,
+    known: dict[str, _Resolved | None],
+    anywhere: dict[str, _Resolved | None],
+    /,
 ) -> tuple[list[_Resolved | None], list[int]]: ...
 def followed(
     url: str, links: Sequence[Link], resolved: Sequence[_Resolved | None], /

@@ -227,7 +227,8 @@ static int is_heard(const Heard *heard, const uint8_t *key)
         return -1;
     }
     Py_ssize_t length = PyBytes_GET_SIZE(marks);
-    return length >= MOST_LINKERS * MARK || has_linker((const uint8_t *)PyBytes_AS_STRING(marks), length, heard->linker);
+    return length >= MOST_LINKERS * MARK
+           || has_linker((const uint8_t *)PyBytes_AS_STRING(marks), length, heard->linker);
 }
 
 /* 1 when nothing has to be asked about a key; -1 on an error. `heard` may be nothing. */

@@ -68,12 +68,12 @@ static Census take_body(const uint8_t *from, size_t length)
     return census;
 }
 
-/* How often a name of at least three bytes is in the body. */
-static size_t occurrences(const char *of)
+/* How often a name of at least three bytes is in the body; more than `enough` are not looked for. */
+static size_t occurrences(const char *of, size_t enough)
 {
     const uint8_t *end = taken.at + taken.used;
     size_t found = 0;
-    for (const uint8_t *at = taken.at; end - at > 2; at += LANES) {
+    for (const uint8_t *at = taken.at; end - at > 2 && found < enough; at += LANES) {
         uint32_t begin = equal_to(lanes_at(at), (uint8_t)of[0]) & equal_to(lanes_at(at + 1), (uint8_t)of[1]) &
                          equal_to(lanes_at(at + 2), (uint8_t)of[2]);
         for (; begin; begin &= begin - 1)
@@ -140,8 +140,9 @@ static void read_whole(const Wanted *wanted)
 {
     int region = NO_TEXT;
     if (wanted->text) {
-        size_t mains = occurrences("<main");
-        region = region_of(mains, mains == 1 ? 0 : occurrences("<article"));
+        /* Hardly a page has two: where the first stands, the rest is not searched. */
+        size_t mains = occurrences("<main", 1);
+        region = region_of(mains, mains ? 0 : occurrences("<article", 2));
     }
     begin(region, wanted);
     read_markup_page(&page);

@@ -146,16 +146,14 @@ static uint8_t *write_words(const uint8_t *from, const uint8_t *end, uint8_t *ou
     while (from < end) {
         size_t count = end - from < LANES ? (size_t)(end - from) : LANES;
         Lanes lanes = lanes_at(from);
-        uint32_t white = among_first(at_most(lanes, ' '), count);
-        if (white & (white << 1 | space)) {
-            for (const uint8_t *until = from + count; from < until; from++) {
-                if (!space || !is_white(*from))
-                    *out++ = is_white(*from) ? ' ' : *from;
-                space = is_white(*from);
-            }
+        uint32_t white = among_first(at_most(lanes, ' '), count), again = white & (white << 1 | space);
+        put_lanes(out, raised(lanes, ' '));
+        if (again) {
+            out += first_of(again);
+            from = skip_white(from + first_of(again), end);
+            space = true;
             continue;
         }
-        put_lanes(out, raised(lanes, ' '));
         space = white >> (count - 1) & 1;
         from += count;
         out += count;

@@ -8,16 +8,14 @@ last second. Bounded: keys in a table as the frontier's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from skitter.desk.brain import Delivery
-from skitter.frontier.bundles import fewer, keys_of, size, urls_of
+from skitter.frontier.bundles import keys_of, sifted, size
 from skitter.frontier.keyset import CertainKeys
 from skitter.model import Bundle, Fetched, Outcome, Result, Via
-from skitter.schedule.traps import MARK
-from skitter.urls.skeleton import section
 
 _HOST = 8
 # An enum's member takes as long to find as the rest of the question whether a link was told.
@@ -45,10 +43,11 @@ class Offered:
             if len(numbers) == size(bundle):
                 sent.append(bundle)
                 continue
+            fewer, marks = sifted(bundle, numbers, url)
             left_out += size(bundle) - len(numbers)
-            inside += _marks_inside(url, bundle, numbers)
+            inside += marks
             if numbers:
-                sent.append(fewer(bundle, numbers))
+                sent.append(fewer)
         if not left_out:
             return result
         self.saved += left_out
@@ -68,17 +67,3 @@ class Offered:
 
     def forget(self) -> None:
         self._told.clear()
-
-
-def _marks_inside(url: str, bundle: Bundle, but: Sequence[int]) -> bytes:
-    """Of links within the section that the page lies in, but not to the folders that it lies in: from these the
-    frontier learns whether a section has an end (frontier/rocks/growth.py)."""
-    if not url:
-        return b""
-    name, sent = section(url), set(but)
-    marks = [
-        key[-MARK:]
-        for number, (key, other) in enumerate(zip(keys_of(bundle), urls_of(bundle), strict=True))
-        if other.startswith(name) and number not in sent and not url.startswith(other)
-    ]
-    return b"".join(marks)

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from skitter.frontier.keyset_plain import MOST_LINKERS, has_linker
 from skitter.frontier.rocks.book import Book
-from skitter.frontier.rocks.rows import HostRow, UrlRow, Way, fresh
+from skitter.frontier.rocks.rows import HostRow, UrlRow, fresh
 from skitter.frontier.rocks.trap_views import trap_words
 from skitter.frontier.rocks.traps import Stopped, Traps, is_let_through
-from skitter.frontier.rocks.turn import Turn
+from skitter.frontier.rocks.turn import KindOfLink, Turn, Way
 from skitter.frontier.rocks.verdicts import pardon, refuse
 from skitter.model import Discovered, FailureKind, Refusal, UrlKey, UrlState, Verdict, VerdictKind, Via
 from skitter.schedule.budgets import allowance
@@ -97,16 +97,16 @@ class Admission:
     def _way(self, turn: Turn, first: Discovered, count: int) -> Way | None:
         """For links of a page to a host of which nothing is known that may speak against them; None when each is
         to be looked at by itself. What cannot change within a turn is found out once: 1 us instead of 5."""
-        if first.via is not _LINK or first.requisite or first.hops or first.priority is not None:
+        if first.via is not _LINK or first.requisite or first.hops:
             return None
-        linkers = _linker(first)
-        way = turn.ways.get((first.host, first.depth, linkers)) or self._new_way(turn, first, linkers)
+        kind = first.host, first.depth, first.priority, _linker(first)
+        way = turn.ways.get(kind) or self._new_way(turn, first, kind)
         if way is None or way[1].traps or turn.tally.domains:
             return None
         host, budget = way[1], self._budget
         return way if not budget or host.admitted + count <= allowance(budget, host.novel) else None
 
-    def _new_way(self, turn: Turn, first: Discovered, linkers: bytes) -> Way | None:
+    def _new_way(self, turn: Turn, first: Discovered, kind: KindOfLink) -> Way | None:
         ident, host = turn.look(first.host)
         if host is None or first.depth > self._scope.max_depth:
             return None
@@ -114,9 +114,8 @@ class Admission:
             return None
         if self._scope.is_by_host and self._outside(turn, first.url) is not None:
             return None
-        priority = self._priority(first, linkers)
-        way = ident, host, priority, tier_of(priority) + 1, linkers
-        turn.ways[first.host, first.depth, linkers] = way
+        priority = self._priority(first, kind[3])
+        way = turn.ways[kind] = ident, host, priority, tier_of(priority) + 1, kind[3]
         return way
 
     def _passes(self, turn: Turn, found: Discovered) -> bool:

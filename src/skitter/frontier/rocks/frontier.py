@@ -188,11 +188,17 @@ class RocksFrontier:
         return verdicts
 
     async def lease(
-        self, worker: str, capacity: int, duration: float, *, most_tasks: int | None = None
+        self,
+        worker: str,
+        capacity: int,
+        duration: float,
+        *,
+        most_tasks: int | None = None,
+        staggered: bool = False,
     ) -> list[HostLease]:
         now = self._clock.now()
         with Turn.begin(self._book, now) as turn:
-            leases = self._leasing.lease(turn, worker, capacity, duration, most_tasks)
+            leases = self._leasing.lease(turn, worker, capacity, duration, most_tasks, staggered)
         if self._witness is not None:
             self._witness.leased(worker, len(leases), now)
         return leases

@@ -217,11 +217,6 @@ Fresh = tuple[int, int, bytes, bytes]
 """What the rows of a run of new URLs have in common: lane, priority, and all but URL and place, encoded once."""
 
 
-Way = tuple[bytes, HostRow, int, int, bytes]
-"""How new URLs of one host that are alike go to their queue: the host's id and row, their priority and lane, the
-mark of who links them."""
-
-
 class FetchRow(msgspec.Struct, array_like=True, gc=False):
     seconds: float
     result: str

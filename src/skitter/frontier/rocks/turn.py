@@ -22,7 +22,6 @@ from skitter.frontier.rocks.rows import (
     LeasedTask,
     LeaseRow,
     UrlRow,
-    Way,
     decode_place,
     decode_url,
     encode,
@@ -48,6 +47,13 @@ Waiting = dict[int, list[tuple[bytes, bytes]]]
 """Slots in their order and the keys that wait there, by lane."""
 
 
+KindOfLink = tuple[str, int, int | None, bytes]
+"""What decides how a new URL goes to its queue: host, depth, a priority it was given, the mark of its linker."""
+Way = tuple[bytes, HostRow, int, int, bytes]
+"""How new URLs of one host that are alike go to their queue: the host's id and row, their priority and lane, the
+mark of who links them."""
+
+
 class Turn:
     """One atomic change. `host` and `url` see what this turn has already done."""
 
@@ -67,8 +73,7 @@ class Turn:
         self._touched: dict[bytes, HostRow] = {}
         # hosts that were looked for in vain: until one is taken, which is then touched
         self._unknown: set[bytes] = set()
-        # by host, depth and mark of the linking host (`admission.py`)
-        self.ways: dict[tuple[Host, int, bytes], Way] = {}
+        self.ways: dict[KindOfLink, Way] = {}
         self.near: dict[bytes, bytes] = {}
         self.originals: list[int] = []
         self.led_on: set[bytes] = set()
