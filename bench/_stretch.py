@@ -135,6 +135,7 @@ class Load:
     async def crawl_bare(self, pages: int) -> None:
         """That many pages more that bring no links at all: lease and settle by themselves."""
         self._links = self._new = 0
+        self._meter.read()  # what was crawled since the last reading brought links
         mark, end = self._pages, self._pages + pages
         while self._pages < end:
             await self._second()
