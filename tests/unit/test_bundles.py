@@ -194,6 +194,27 @@ def test_a_worker_that_leaves_a_link_out_says_so() -> None:
     assert (untied(again.bundles), again.told_before, offered.saved) == ([link("1", "another-")], 1, 1)
 
 
+@pytest.mark.parametrize("via", [Via.CANONICAL, Via.REQUISITE])
+def test_what_is_more_than_a_link_crosses_also_when_it_was_told_as_one(via: Via) -> None:
+    """A refused link may be let in as the canonical of a page, or as part of one."""
+    told, more = link("1"), link("1", via=via)
+    outcome = Outcome(
+        host=Host("http://own-host"),
+        token=Token(1),
+        kind=TaskKind.PAGE,
+        key=PAGE,
+        sent_at=0.0,
+        ended_at=0.0,
+        result=Fetched(status=200, bundles=bundled([told])),
+    )
+    offered = Offered()
+    offered.accepted([outcome])
+    both = replace(outcome, result=Fetched(status=200, bundles=bundled([more, told])))
+    result = offered.sifted(Delivery(both))
+    assert isinstance(result, Fetched)
+    assert (untied(result.bundles), result.told_before) == ([more], 1)
+
+
 def test_a_link_between_hosts_is_a_vote_and_crosses_also_when_its_own_host_told_of_it() -> None:
     there = Outcome(
         host=Host("http://another-"),
