@@ -27,7 +27,7 @@ STAGES = {
     "fingerprint": ("skitter.parse.fingerprint:simhash",),
     "links: resolve and hash": (
         "skitter.urls.links:LinkReader.resolve",
-        "skitter.worker.step:discovered",
+        "skitter.worker.meaning:discovered",
         "skitter.worker.step:told",
     ),
     "digests": ("skitter.worker.step:digests_of", "skitter.archive.warc:_digested"),

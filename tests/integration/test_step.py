@@ -35,8 +35,9 @@ from skitter.model import (
 from skitter.settings import FetchSettings, PolitenessSettings, Settings
 from skitter.urls.canonical import host_of
 from skitter.wiring import open_crawl
+from skitter.worker.meaning import retry_after
 from skitter.worker.pdf import PdfReader
-from skitter.worker.step import Step, retry_after
+from skitter.worker.step import Step
 from tests.exchanges import block_of, finished_records
 from tests.keys import key_of
 from tests.pdfs import pdf
