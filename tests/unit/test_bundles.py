@@ -47,6 +47,19 @@ def links(draw: st.DrawFn) -> Discovered:
     )
 
 
+def fetched(*links: Discovered, host: str = "own-host") -> Outcome:
+    """What came of a page of this host with these links."""
+    return Outcome(
+        host=Host(f"http://{host}"),
+        token=Token(1),
+        kind=TaskKind.PAGE,
+        key=UrlKey(host.encode() + b"the-page"),
+        sent_at=0.0,
+        ended_at=0.0,
+        result=Fetched(status=200, bundles=bundled(links)),
+    )
+
+
 def crossed(bundles: tuple[Bundle, ...]) -> tuple[Bundle, ...]:
     bundles = msgspec.msgpack.decode(msgspec.msgpack.encode(bundles), type=tuple[Bundle, ...])
     check(bundles)
@@ -140,15 +153,7 @@ def test_a_bundle_whose_strings_do_not_match_is_refused(keys: bytes, urls: str) 
 
 
 def test_what_is_told_is_forgotten_when_the_server_is_another() -> None:
-    page = Outcome(
-        host=Host("http://own-host"),
-        token=Token(1),
-        kind=TaskKind.PAGE,
-        key=PAGE,
-        sent_at=0.0,
-        ended_at=0.0,
-        result=Fetched(status=200, bundles=bundled([link("1"), link("2")])),
-    )
+    page = fetched(link("1"), link("2"))
     offered = Offered()
     offered.accepted([page])
     assert offered.sifted(Delivery(page)) != page.result
@@ -158,15 +163,7 @@ def test_what_is_told_is_forgotten_when_the_server_is_another() -> None:
 
 def test_what_a_seed_or_a_probe_told_is_told_again() -> None:
     """The links of a probe are not taken: what it alone told would never be known."""
-    page = Outcome(
-        host=Host("http://own-host"),
-        token=Token(1),
-        kind=TaskKind.PAGE,
-        key=PAGE,
-        sent_at=0.0,
-        ended_at=0.0,
-        result=Fetched(status=200, bundles=bundled([replace(link("1"), depth=1)])),
-    )
+    page = fetched(replace(link("1"), depth=1))
     offered = Offered()
     offered.accepted([page])
     assert offered.sifted(Delivery(page)) == page.result
@@ -174,16 +171,7 @@ def test_what_a_seed_or_a_probe_told_is_told_again() -> None:
 
 def test_a_worker_that_leaves_a_link_out_says_so() -> None:
     links = [link("1"), link("1", "another-")]
-    result = Fetched(status=200, bundles=bundled(links))
-    outcome = Outcome(
-        host=Host("http://own-host"),
-        token=Token(1),
-        kind=TaskKind.PAGE,
-        key=PAGE,
-        sent_at=0.0,
-        ended_at=0.0,
-        result=result,
-    )
+    outcome = fetched(*links)
     offered = Offered()
     first = offered.sifted(Delivery(outcome))
     assert isinstance(first, Fetched)
@@ -198,33 +186,15 @@ def test_a_worker_that_leaves_a_link_out_says_so() -> None:
 def test_what_is_more_than_a_link_crosses_also_when_it_was_told_as_one(via: Via) -> None:
     """A refused link may be let in as the canonical of a page, or as part of one."""
     told, more = link("1"), link("1", via=via)
-    outcome = Outcome(
-        host=Host("http://own-host"),
-        token=Token(1),
-        kind=TaskKind.PAGE,
-        key=PAGE,
-        sent_at=0.0,
-        ended_at=0.0,
-        result=Fetched(status=200, bundles=bundled([told])),
-    )
     offered = Offered()
-    offered.accepted([outcome])
-    both = replace(outcome, result=Fetched(status=200, bundles=bundled([more, told])))
-    result = offered.sifted(Delivery(both))
+    offered.accepted([fetched(told)])
+    result = offered.sifted(Delivery(fetched(more, told)))
     assert isinstance(result, Fetched)
     assert (untied(result.bundles), result.told_before) == ([more], 1)
 
 
 def test_a_link_between_hosts_is_a_vote_and_crosses_also_when_its_own_host_told_of_it() -> None:
-    there = Outcome(
-        host=Host("http://another-"),
-        token=Token(1),
-        kind=TaskKind.PAGE,
-        key=UrlKey(b"another-" + b"the-page"),
-        sent_at=0.0,
-        ended_at=0.0,
-        result=Fetched(status=200, bundles=bundled([link("1", "another-")])),
-    )
+    there = fetched(link("1", "another-"), host="another-")
     offered = Offered()
     offered.accepted([replace(there, result=offered.sifted(Delivery(there)))])
     here = offered.sifted(Delivery(replace(there, host=Host("http://own-host"), key=PAGE)))
