@@ -145,6 +145,26 @@ def test_retries_that_come_due_after_their_host_was_given_up_are_dead_letters_to
     assert {letter.url for letter in letters(driver)} == {A + "/", A + "/2"}
 
 
+def test_retries_that_come_due_while_the_queue_of_their_host_is_emptied_are_not_passed_over(
+    start: Start,
+) -> None:
+    settings = msgspec.structs.replace(QUICK, politeness=PolitenessSettings(robots_ttl=9 * DAY))
+    driver = start(settings)
+    driver.open_host(A + "/")
+    driver.admit(*(seed(f"{A}/{number}", priority=80 - number) for number in range(3)))
+    for _ in range(2):
+        lease = driver.lease_one()
+        driver.settle(driver.outcome(lease, failed(_K.CONNECT_REFUSED)))
+        driver.release(lease)
+        driver.clock.advance(DAY)
+    before = driver.stats().urls
+    assert before["failed"] == 2, "they are due, and more urgent than what is queued"
+    assert before["queued"] == 2
+    while driver.promote():
+        pass
+    assert len(letters(driver)) == 4
+
+
 def test_a_lease_that_is_still_out_keeps_its_urls_until_it_ends(start: Start) -> None:
     driver = start(QUICK)
     driver.open_host(A + "/1", A + "/2", A + "/3")

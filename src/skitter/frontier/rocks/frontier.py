@@ -251,7 +251,8 @@ class RocksFrontier:
             with Turn.begin(self._book, now) as turn:
                 note_lists(turn, self._book.blocklists)
         with Turn.begin(self._book, now) as turn:
-            moved = promote(turn) + self._health.empty_abandoned(turn) + release_some(turn)
+            # what is emptied is read from the store: before anything is put into its queues that is not there yet
+            moved = self._health.empty_abandoned(turn) + promote(turn) + release_some(turn)
             return moved + rejudge_listed(turn, self._admission)
 
     # -- the archive's part
