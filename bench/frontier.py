@@ -32,7 +32,7 @@ GROWTH = 1.5
 MOST_RSS = 1_000 * MB
 REOPENED = 5.0
 PER_PAGE = 120.0
-MEMORY = 640_000_000
+MEMORY = 1_000_000_000
 
 
 class Target(msgspec.Struct, frozen=True):
