@@ -299,6 +299,7 @@ def _size(text: str) -> int:
 def _crawl(arguments: argparse.Namespace) -> int:
     from skitter.console.crawl import EXIT_CODES, run_crawl
     from skitter.console.display import choose_display
+    from skitter.console.hired import processes_for
     from skitter.console.spares import spared
     from skitter.folder import CrawlFolder
     from skitter.seeds import read_seeds
@@ -309,7 +310,7 @@ def _crawl(arguments: argparse.Namespace) -> int:
     seeds = read_seeds(arguments.seeds, (), Keys(loaded.settings.keys))
     stream = sys.stdout if arguments.json else sys.stderr
     as_json = arguments.json or loaded.settings.log.json
-    with spared(loaded.settings.crawl.workers, main) as spares:
+    with spared(processes_for(loaded.settings.crawl.workers), main) as spares:
         ended = _run(run_crawl(folder, loaded, seeds, choose_display(stream, json=as_json), spares))
     return EXIT_CODES[ended]
 

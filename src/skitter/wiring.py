@@ -21,17 +21,17 @@ from skitter.archive.store import Archive
 from skitter.clock import Clock, SystemClock
 from skitter.desk.crew import Crew
 from skitter.desk.desk import Desk
+from skitter.desk.foreman import Foreman
 from skitter.desk.frames import listening
 from skitter.desk.reception import Reception
 from skitter.desk.report import Report
 from skitter.desk.upload import Uploader, give_back_lost
-from skitter.fetch.curl import Fetcher, user_agent
-from skitter.fetch.resolver import Resolver
+from skitter.fetch.curl import user_agent
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier
 from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.rocks.frontier import RocksFrontier
-from skitter.hands import open_hands
+from skitter.hands import Hands, open_hands
 from skitter.log import Log
 from skitter.model import HostPolicy
 from skitter.seeds import hosts_named
@@ -64,8 +64,7 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
 class Crawl(Office, frozen=True, kw_only=True):
     """An office with a worker in it."""
 
-    fetcher: Fetcher
-    resolver: Resolver
+    hands: Hands
     loop: Loop
 
 
@@ -136,8 +135,7 @@ async def open_crawl(
     ):
         yield Crawl(
             **msgspec.structs.asdict(office),
-            fetcher=hands.fetcher,
-            resolver=hands.resolver,
+            hands=hands,
             loop=Loop(office.desk, hands.step, office.clock, settings, horizon=office.desk.horizon),
         )
 
@@ -171,11 +169,22 @@ async def serving_office(
 
 
 @asynccontextmanager
-async def leading_office(office: Office, settings: Settings, place: Path) -> AsyncIterator[Crew]:
+async def leading_office(
+    office: Office, settings: Settings, place: Path
+) -> AsyncIterator[tuple[Crew, Reception]]:
     """The office behind a unix socket, for workers that this process starts, and that end when it does."""
     crew = Crew(office.desk, office.clock, leashed=True)
-    async with listening(Reception(crew, settings, office.clock), place):
-        yield crew
+    reception = Reception(crew, settings, office.clock)
+    async with listening(reception, place):
+        yield crew, reception
+
+
+def loop_among_others(office: Office, reception: Reception, hands: Hands, settings: Settings) -> Loop:
+    """A worker in the office's own process, beside those that it leads: over when it is drained."""
+    brain = Foreman(office.desk, reception)
+    loop = Loop(brain, hands.step, office.clock, settings)
+    brain.in_flight, brain.held = lambda: hands.fetcher.in_flight, lambda: loop.held
+    return loop
 
 
 async def probe_objects(settings: Settings) -> None:

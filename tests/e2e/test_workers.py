@@ -150,16 +150,20 @@ def children_of(child: Child) -> list[int]:
 # -- skitter crawl --workers
 
 
-def test_a_crawl_by_three_processes_is_exact_and_leaves_none_behind(trial: Trial) -> None:
-    crawl = trial.crawl("--workers", "3")
+@pytest.mark.parametrize(("workers", "beside"), [(2, 1), (3, 2), (4, 4)])
+def test_a_crawl_by_several_processes_is_exact_and_leaves_none_behind(
+    trial: Trial, workers: int, beside: int
+) -> None:
+    """Its own is one of them, unless they are many: then its desk has enough to do."""
+    crawl = trial.crawl("--workers", str(workers))
     awaited(trial.requested(40), crawl)
-    workers = children_of(crawl)
-    assert len(workers) == 3
+    processes = children_of(crawl)
+    assert len(processes) == beside
     assert crawl.wait(DEADLINE) == 0
     result = trial.judge()
     assert result.faults == {}
     assert result.lost == 0
-    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in processes)
 
 
 def test_a_worker_of_a_crawl_that_is_killed_is_replaced_and_costs_nothing_but_effort(trial: Trial) -> None:

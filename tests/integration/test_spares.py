@@ -17,7 +17,7 @@ DEADLINE = 30
 BEGINNING = """
 import asyncio, os, signal, sys, threading
 from pathlib import Path
-from skitter.console.hired import Hired
+from skitter.console.hired import Hired, processes_for
 from skitter.console.spares import Spare, spared
 """
 
@@ -97,10 +97,10 @@ with spared(2, lambda words: 0) as spares:
             os.close(end)
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_a_crawl_that_starts_no_processes_makes_no_spares(workers: int) -> None:
-    script = "with spared(int(sys.argv[1]), lambda words: 0) as spares: print(spares)"
-    assert printed(script, str(workers)) == "[]\n"
+@pytest.mark.parametrize(("workers", "spares"), [(0, 0), (1, 0), (2, 1), (3, 2), (4, 4)])
+def test_a_crawl_makes_as_many_spares_as_it_starts_processes(workers: int, spares: int) -> None:
+    script = "with spared(processes_for(int(sys.argv[1])), lambda words: 0) as spares: print(len(spares))"
+    assert printed(script, str(workers)) == f"{spares}\n"
 
 
 def test_a_process_with_threads_makes_no_spares() -> None:

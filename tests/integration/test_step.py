@@ -64,7 +64,7 @@ def run(
         found = []
         async with open_crawl(crawl_folder, settings) as crawl:
             pdfs = PdfReader(settings.fetch)
-            step = Step(crawl.fetcher, crawl.clock, settings, pdfs)
+            step = Step(crawl.hands.fetcher, crawl.clock, settings, pdfs)
             filing = Filing(crawl.archive)
             for number, response in enumerate(responses):
                 with serving(sends(response)) as server:
@@ -211,7 +211,7 @@ def test_not_modified_is_archived_as_a_revisit_of_the_copy_that_still_holds(tmp_
         folder = CrawlFolder(tmp_path / "crawl")
         folder.lock()
         async with open_crawl(folder, settings) as crawl:
-            step = Step(crawl.fetcher, crawl.clock, settings, PdfReader(settings.fetch))
+            step = Step(crawl.hands.fetcher, crawl.clock, settings, PdfReader(settings.fetch))
             seed = Discovered(url=url, key=key_of(url), host=host_of(url), depth=0, via=Via.SEED)
             await crawl.frontier.admit([seed])
 

@@ -1,5 +1,5 @@
-"""Who fetches for `skitter crawl`: a worker in the crawl's own process, several processes that it starts, or that
-one first and then these.
+"""Who fetches for `skitter crawl`: a worker in the crawl's own process, and processes that it starts beside that
+one or, where there are many, instead of it.
 
 Between the command and the workers; both kinds look the same to the command. The processes join over a unix
 socket in the crawl's folder that only its owner may open. One that dies is replaced, and the hosts it held are
@@ -20,15 +20,18 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from skitter.console.hired import Hired
+from skitter.console.hired import DESK_ONLY_FROM, Hired, processes_for
 from skitter.console.spares import Spare
 from skitter.desk.crew import Crew
 from skitter.desk.desk import ended_by
+from skitter.desk.reception import Reception
 from skitter.errors import SkitterError
 from skitter.folder import CrawlFolder
+from skitter.hands import Hands, open_hands
 from skitter.settings import Settings
 from skitter.telemetry import Ended, Event, Metric, Telemetry
-from skitter.wiring import Crawl, Office, leading_office, open_crawl, open_office
+from skitter.wiring import Crawl, Office, leading_office, loop_among_others, open_crawl, open_office
+from skitter.worker.loop import Loop
 
 _SOCKET = "workers.sock"
 # Linux takes 107 bytes, others 103.
@@ -77,7 +80,9 @@ async def opened(
             _hired(folder, workers, spares) as hired,
             open_office(folder, settings, telemetry, apart=True) as office,
             _gang(office, settings, hired) as gang,
+            open_hands(gang.settings, office.clock) as hands,
         ):
+            gang.work_along(hands)
             yield office, gang
 
 
@@ -91,7 +96,7 @@ async def _hired(folder: CrawlFolder, workers: int, spares: list[Spare]) -> Asyn
     with _place_for_socket(folder) as place:
         hired = Hired(folder.path, place, spares)
         try:
-            await asyncio.gather(*(hired.start(number) for number in range(workers)))
+            await asyncio.gather(*(hired.start(number) for number in range(processes_for(workers))))
             yield hired
         finally:
             await hired.end()
@@ -99,8 +104,9 @@ async def _hired(folder: CrawlFolder, workers: int, spares: list[Spare]) -> Asyn
 
 @contextlib.asynccontextmanager
 async def _gang(office: Office, settings: Settings, hired: Hired) -> AsyncIterator[Gang]:
-    async with leading_office(office, shared_out(settings), hired.place) as crew:
-        yield Gang(office, crew, settings, hired)
+    shared = shared_out(settings)
+    async with leading_office(office, shared, hired.place) as (crew, reception):
+        yield Gang(office, crew, reception, shared, hired)
 
 
 @contextlib.contextmanager
@@ -143,7 +149,7 @@ class Alone:
 
     @property
     def in_flight(self) -> int:
-        return self._crawl.fetcher.in_flight
+        return self._crawl.hands.fetcher.in_flight
 
     async def run(self) -> Ended:
         return await self._crawl.loop.run()
@@ -153,19 +159,21 @@ class Alone:
 
     def measure(self, telemetry: Telemetry) -> None:
         crawl = self._crawl
-        telemetry.gauge(Metric.IN_FLIGHT, crawl.fetcher.in_flight)
+        telemetry.gauge(Metric.IN_FLIGHT, self.in_flight)
         telemetry.gauge(Metric.LEASES, crawl.loop.held)
         pulse = round(crawl.loop.longest_pulse * 1000)
         telemetry.gauge(Metric.LONGEST_PULSE, max(pulse, telemetry.value(Metric.LONGEST_PULSE)))
-        telemetry.gauge(Metric.DNS_HITS, crawl.resolver.hits)
-        telemetry.gauge(Metric.DNS_LOOKUPS, crawl.resolver.misses)
-        telemetry.gauge(Metric.DNS_FAILURES, crawl.resolver.failures)
-        telemetry.gauge(Metric.DNS_MS, round(crawl.resolver.seconds * 1000))
+        resolver = crawl.hands.resolver
+        telemetry.gauge(Metric.DNS_HITS, resolver.hits)
+        telemetry.gauge(Metric.DNS_LOOKUPS, resolver.misses)
+        telemetry.gauge(Metric.DNS_FAILURES, resolver.failures)
+        telemetry.gauge(Metric.DNS_MS, round(resolver.seconds * 1000))
 
 
 class Relieved:
     """Begins alone. When that has been all that a core can do for a while, and there are hosts enough to share,
-    processes take over, while what is in flight here ends."""
+    processes take over, while what is in flight here ends; then this one goes on as one among them, if they are
+    few."""
 
     def __init__(self, crawl: Crawl, folder: CrawlFolder, settings: Settings) -> None:
         self._crawl = crawl
@@ -228,8 +236,9 @@ class Relieved:
                 while not (gang.is_at_work or taking_over.done() or working.done()):
                     await asyncio.sleep(_BEAT)
                 self._alone.drain()
-                ended, _ = await asyncio.gather(taking_over, working)
-                return ended
+                await working
+                gang.work_along(self._crawl.hands)
+                return await taking_over
             finally:
                 taking_over.cancel()
                 await asyncio.gather(taking_over, return_exceptions=True)
@@ -259,15 +268,21 @@ def _is_too_much(spans: Collection[tuple[float, float]], patience: float) -> boo
 
 
 class Gang:
-    """Worker processes at work. Once `draining`, one that ends is not missed."""
+    """Workers in processes of their own, and one in this process while these are few. Once `draining`, one that
+    ends is not missed. `settings` are those of one worker."""
 
-    def __init__(self, office: Office, crew: Crew, settings: Settings, hired: Hired) -> None:
+    def __init__(
+        self, office: Office, crew: Crew, reception: Reception, settings: Settings, hired: Hired
+    ) -> None:
         self._office = office
         self._crew = crew
-        self._settings = settings
+        self._reception = reception
         self._hired = hired
+        self._own: Loop | None = None
+        self._working: asyncio.Task[Ended] | None = None
         self._deaths = 0
         self._leased = 0
+        self.settings = settings
         self.draining = False
         self.waiting_until: float | None = None
 
@@ -283,12 +298,20 @@ class Gang:
         telemetry.gauge(Metric.IN_FLIGHT, self._crew.in_flight)
         telemetry.gauge(Metric.LEASES, self._leased)
 
+    def work_along(self, hands: Hands) -> None:
+        """With the hands of this process, unless the desk has enough to do with what the others deliver."""
+        if self.settings.crawl.workers < DESK_ONLY_FROM and not self.draining:
+            self._own = loop_among_others(self._office, self._reception, hands, self.settings)
+
     def drain(self) -> None:
         self.draining = True
         self._hired.drain()
+        if self._own is not None:
+            self._own.drain()
 
     async def run(self) -> Ended:
-        keeping = [asyncio.create_task(self._keep(place)) for place in range(self._settings.crawl.workers)]
+        places = range(processes_for(self.settings.crawl.workers))
+        keeping = [asyncio.create_task(self._keep(place)) for place in places]
         watching = asyncio.create_task(self._watch())
         try:
             await asyncio.wait((watching, *keeping), return_when=asyncio.FIRST_EXCEPTION)
@@ -297,14 +320,16 @@ class Gang:
                     task.result()
             return watching.result()
         finally:
-            for task in (watching, *keeping):
+            tasks = [watching, *keeping, *([self._working] if self._working is not None else [])]
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(watching, *keeping, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _watch(self) -> Ended:
         """The desk's duties, until the crawl is over and the last worker is gone."""
-        desk, ended = self._office.desk, None
-        while ended is None or self._hired.processes:
+        desk, ended, is_working = self._office.desk, None, False
+        while ended is None or self._hired.processes or is_working:
+            is_working = self._is_working()
             await desk.beat()
             if desk.is_short_of_room and not self.draining:
                 self.drain()
@@ -315,13 +340,22 @@ class Gang:
             await asyncio.sleep(_BEAT)
         return ended
 
+    def _is_working(self) -> bool:
+        """The worker in this process, which begins with the first look; its fault is ours."""
+        if self._own is not None and self._working is None:
+            self._working = asyncio.create_task(self._own.run())
+        if self._working is None or not self._working.done():
+            return self._working is not None
+        self._working.result()
+        return False
+
     async def _end(self) -> Ended | None:
         horizon = await self._office.desk.horizon()
         self._leased = horizon.leased_hosts
         self.waiting_until = horizon.next_at if not horizon.leased_hosts else None
         if horizon.leased_hosts:
             return None
-        return ended_by(horizon, self._office.clock.now(), self._settings.crawl.linger)
+        return ended_by(horizon, self._office.clock.now(), self.settings.crawl.linger)
 
     async def _keep(self, place: int) -> None:
         while True:
@@ -331,7 +365,7 @@ class Gang:
             self._office.log.write(Event.WORKER_ENDED, worker=name, code=code)
             await self._crew.died(name)
             self._deaths += 1
-            if self._deaths > _DEATHS_EACH * self._settings.crawl.workers:
+            if self._deaths > _DEATHS_EACH * self.settings.crawl.workers:
                 raise SkitterError(
                     f"worker processes keep ending (the last with code {code}): see worker-*.log "
                     "in the crawl's folder, or crawl with --workers 1"

@@ -76,13 +76,13 @@ class Spare:
 
 
 @contextlib.contextmanager
-def spared(workers: int, main: Main) -> Iterator[list[Spare]]:
-    """As many as a crawl starts at once with that setting. Whoever takes one from the list looks after it."""
+def spared(count: int, main: Main) -> Iterator[list[Spare]]:
+    """So many, or none where they cannot be had. Whoever takes one from the list looks after it."""
     spares: list[Spare] = []
-    if workers > 1 and _can_fork():
+    if count and _can_fork():
         for name in _NEEDED:
             import_module(name)
-        for _ in range(workers):
+        for _ in range(count):
             spares.append(_forked(main, spares))
     try:
         yield spares

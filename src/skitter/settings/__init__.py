@@ -58,15 +58,16 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     workers: Annotated[
         Count,
         Doc(
-            description="Processes that fetch and read pages; 1 does it in the process that keeps the crawl. 0 "
-            "begins so, and starts one for each core when that process has more to do than it can."
+            description="Processes that fetch and read pages; the first of one, two or three is the one that "
+            "keeps the crawl. 0 begins with that one, and starts others, up to one for each core, when it has "
+            "more to do than it can."
         ),
     ] = 0
     relief: Annotated[
         NotNegative,
         Doc(
             description="With workers = 0, seconds for which the process must have been busy all the time before "
-            "others take over."
+            "others help."
         ),
     ] = 10.0
     near_duplicates: Annotated[
