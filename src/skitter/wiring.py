@@ -19,6 +19,7 @@ import msgspec
 from skitter import __version__
 from skitter.archive.store import Archive
 from skitter.clock import Clock, SystemClock
+from skitter.desk.brain import COMMITTED_AT_ONCE
 from skitter.desk.crew import Crew
 from skitter.desk.desk import Desk
 from skitter.desk.foreman import Foreman
@@ -174,14 +175,15 @@ async def leading_office(
 ) -> AsyncIterator[tuple[Crew, Reception]]:
     """The office behind a unix socket, for workers that this process starts, and that end when it does."""
     crew = Crew(office.desk, office.clock, leashed=True)
-    reception = Reception(crew, settings, office.clock)
+    # its few workers hold hosts enough to wait for so many pages: 3 % less CPU than with half of them
+    reception = Reception(crew, settings, office.clock, at_once=COMMITTED_AT_ONCE)
     async with listening(reception, place):
         yield crew, reception
 
 
 def loop_among_others(office: Office, reception: Reception, hands: Hands, settings: Settings) -> Loop:
     """A worker in the office's own process, beside those that it leads: over when it is drained."""
-    brain = Foreman(office.desk, reception)
+    brain = Foreman(office.desk, reception, office.clock)
     loop = Loop(brain, hands.step, office.clock, settings)
     brain.in_flight, brain.held = lambda: hands.fetcher.in_flight, lambda: loop.held
     return loop

@@ -34,7 +34,7 @@ def other(sequence: int, held: int = 0) -> LeaseAsk:
 
 def test_it_is_given_all_hosts_while_nobody_goes_short_and_its_share_when_one_does(tmp_path: Path) -> None:
     async def use(office: Office, crew: Crew, reception: Reception) -> None:
-        foreman = Foreman(office.desk, reception)
+        foreman = Foreman(office.desk, reception, office.clock)
         taken = await foreman.lease("own", 100, 60.0)
         assert len(taken) == len(HOSTS)
         assert (await reception.lease(other(1))).leases == []
@@ -48,7 +48,7 @@ def test_it_is_given_all_hosts_while_nobody_goes_short_and_its_share_when_one_do
 
 def test_what_it_settles_is_committed_when_it_is_said(tmp_path: Path) -> None:
     async def use(office: Office, crew: Crew, reception: Reception) -> None:
-        foreman = Foreman(office.desk, reception)
+        foreman = Foreman(office.desk, reception, office.clock)
         leases = await foreman.lease("own", 3, 60.0)
         await foreman.settle(
             [delivery(lease, task, lease.host.encode()) for lease in leases for task in lease.tasks]
@@ -61,7 +61,7 @@ def test_what_it_settles_is_committed_when_it_is_said(tmp_path: Path) -> None:
 
 def test_it_takes_no_more_hosts_when_the_desk_closes(tmp_path: Path) -> None:
     async def use(office: Office, crew: Crew, reception: Reception) -> None:
-        foreman = Foreman(office.desk, reception)
+        foreman = Foreman(office.desk, reception, office.clock)
         office.desk.drain()
         assert foreman.standing is Standing.CLOSING
         assert await foreman.lease("own", 3, 60.0) == []

@@ -21,11 +21,17 @@ class Company:
         self.crew = Crew(cast(Desk, None), self.clock)
         self.free = free
         self.held: dict[str, int] = {}
+        self.busy: dict[str, float] = {}
 
     def asks(self, worker: str) -> int:
         """How many it is given."""
         ask = LeaseAsk(
-            worker=worker, incarnation="1", sequence=1, capacity=WANTED, held=self.held.get(worker, 0)
+            worker=worker,
+            incarnation="1",
+            sequence=1,
+            capacity=WANTED,
+            held=self.held.get(worker, 0),
+            busy=self.busy.get(worker, 0.0),
         )
         self.crew.heard(ask)
         share = self.crew.share(ask)
@@ -91,3 +97,40 @@ def test_one_host_is_still_given() -> None:
     company.asks("a")
     company.asks("b")
     assert company.answers_for_all("a") == 1
+
+
+def test_hosts_go_from_who_is_busy_to_who_is_not_until_both_are_alike() -> None:
+    company = Company(free=16)
+    shares = {"a": 8, "b": 8}
+    for _ in range(40):
+        company.busy = {
+            worker: min(1.0, 0.1 * shares[worker] + cost) for worker, cost in (("a", 0.5), ("b", 0.0))
+        }
+        for worker in "ab":
+            shares[worker] = company.answers_for_all(worker)
+        company.clock.advance(0.3)
+    assert shares["a"] + shares["b"] == 16
+    assert 4 <= shares["a"] <= 6
+
+
+def test_who_is_always_busy_keeps_a_host_and_who_is_idle_is_not_given_all() -> None:
+    company = Company(free=64)
+    company.busy = {"a": 1.0, "b": 0.0}
+    given = after_a_while(company)
+    assert given[0] >= 1
+    assert given[1] < 64
+
+
+def test_workers_that_are_equally_busy_share_alike() -> None:
+    company = Company(free=16)
+    company.busy = {"a": 0.9, "b": 0.9}
+    assert after_a_while(company) == [8, 8]
+
+
+def after_a_while(company: Company) -> list[int]:
+    """What two workers are given then."""
+    for _ in range(50):
+        for worker in "ab":
+            company.answers_for_all(worker)
+        company.clock.advance(0.3)
+    return [company.answers_for_all(worker) for worker in "ab"]

@@ -11,6 +11,7 @@ import asyncio
 import secrets
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Sequence
+from math import ceil
 from typing import Any, TypeVar
 
 import msgspec
@@ -27,11 +28,17 @@ _MOST_LEASES = 8_192
 _SILENT_AFTER = 15.0
 # Who goes short asks again within a pulse.
 _SHORT_FOR = 1.0
+# Seconds: what was given by the last weights must have been seen to work.
+_WEIGHED_EVERY = 0.5
+_HEAVIEST = 8.0
+# Halves of sixteen are eight, also by weights that are not exact.
+_ROUNDING = 1e-9
 
 
 class Member(msgspec.Struct):
     """A worker by its last word. `replies` has the last reply by kind: it asks one thing after the other. `hosts`
-    is the most that it held lately, at `hosts_at`: what it has just answered for is free, and no less its own."""
+    is the most that it held lately, at `hosts_at`: what it has just answered for is free, and no less its own.
+    `weight` says how large its part of all hosts is, beside those of the others."""
 
     incarnation: str
     heard_at: float
@@ -39,6 +46,9 @@ class Member(msgspec.Struct):
     hosts: int = 0
     hosts_at: float = 0.0
     is_short: bool = False
+    busy: float = 0.0
+    weight: float = 1.0
+    weighed_at: float = 0.0
     saved: int = 0
     leases: deque[tuple[Host, Token]] = msgspec.field(default_factory=lambda: deque(maxlen=_MOST_LEASES))
     replies: dict[str, tuple[int, asyncio.Future[Any]]] = {}
@@ -77,17 +87,35 @@ class Crew:
         member.heard_at = self._clock.now()
         member.saved = max(member.saved, saved)
         member.in_flight = ask.in_flight
+        member.busy = ask.busy
+        self._weigh(member)
 
     def share(self, ask: LeaseAsk | SettleAsk) -> int:
         """How many hosts this one may be given now. As long as somebody else goes short, no more than its part
         of those that all hold: the first to ask took all of sixteen, answered for all at once, and was given all
         again, so that one of two workers idled for the first eight seconds of a crawl."""
-        since, me = self._clock.now() - _SHORT_FOR, self._member(ask)
-        others = [other for other in self._members.values() if other is not me and other.heard_at > since]
+        me = self._member(ask)
+        others = self._others(me)
         if not any(other.is_short for other in others):
             return ask.capacity
         hosts = me.hosts + sum(other.hosts for other in others)
-        return min(ask.capacity, max(0, -(-hosts // (len(others) + 1)) - ask.held))
+        part = me.weight / (me.weight + sum(other.weight for other in others))
+        return min(ask.capacity, max(0, ceil(hosts * part - _ROUNDING) - ask.held))
+
+    def _weigh(self, me: Member) -> None:
+        """Hosts go from who is busy to who is not, a little at a time: a worker on a slower machine has less of
+        them, and so has the one that shares its core with the desk."""
+        now, others = me.heard_at, self._others(me)
+        if not others or now - me.weighed_at < _WEIGHED_EVERY:
+            return
+        mean = (me.busy + sum(other.busy for other in others)) / (len(others) + 1)
+        me.weight = min(_HEAVIEST, max(1 / _HEAVIEST, me.weight * (1 + mean - me.busy)))
+        me.weighed_at = now
+
+    def _others(self, me: Member) -> list[Member]:
+        """Who was heard of so lately that they count."""
+        since = self._clock.now() - _SHORT_FOR
+        return [other for other in self._members.values() if other is not me and other.heard_at > since]
 
     def name_of(self, ask: Ask) -> str:
         """What the frontier calls the worker."""

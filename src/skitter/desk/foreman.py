@@ -1,7 +1,8 @@
 """What the worker in the desk's own process sees of it while others in other processes work as well.
 
 Between `worker/loop.py` and the desk. Nothing crosses a wire, and what the desk says is done when it is said; but
-hosts are shared out as among all others, by the crew. The desk's own duties are the crawl's: a worker among
+hosts are shared out as among all others, by the crew: the more the desk has to do with what others deliver, the
+fewer are for this worker, whose core is the desk's. The desk's own duties are the crawl's: a worker among
 others does not know when a crawl is over.
 """
 
@@ -9,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from skitter.clock import Clock
 from skitter.desk.brain import Delivery, Standing
 from skitter.desk.desk import Desk
+from skitter.desk.exertion import Exertion
 from skitter.desk.reception import Reception
 from skitter.desk.wire import LeaseAsk
 from skitter.model import Host, HostLease, Token
@@ -21,9 +24,10 @@ _INCARNATION = "own"
 class Foreman:
     """A `Brain`. `in_flight` and `held` are the worker's requests and hosts, for the crew to know."""
 
-    def __init__(self, desk: Desk, reception: Reception) -> None:
+    def __init__(self, desk: Desk, reception: Reception, clock: Clock) -> None:
         self._desk = desk
         self._reception = reception
+        self._exertion = Exertion(clock)
         self.in_flight: Callable[[], int] = lambda: 0
         self.held: Callable[[], int] = lambda: 0
 
@@ -44,6 +48,7 @@ class Foreman:
             capacity=capacity,
             in_flight=self.in_flight(),
             held=self.held(),
+            busy=self._exertion.look(),
         )
         return await self._reception.given(ask)
 

@@ -46,9 +46,16 @@ class Unacceptable(Exception):
 
 class Reception:
     def __init__(
-        self, crew: Crew, settings: Settings, clock: Clock, is_paused: Callable[[], bool] = lambda: False
+        self,
+        crew: Crew,
+        settings: Settings,
+        clock: Clock,
+        is_paused: Callable[[], bool] = lambda: False,
+        at_once: int = _AT_ONCE,
     ) -> None:
+        """So many pages are committed `at_once`; where nobody else asks for leases it may be more."""
         self._crew = crew
+        self._at_once = at_once
         self._settings = settings
         self._clock = clock
         self._is_paused = is_paused
@@ -91,7 +98,7 @@ class Reception:
         knows neither their connections nor their links."""
         verdicts: list[Settled] = []
         found: list[HostLease] = []
-        for part in _parts(ask.deliveries):
+        for part in _parts(ask.deliveries, self._at_once):
             settlements = await self._crew.desk.settled(part)
             verdicts += [settlement.settled for settlement in settlements]
             found += await self._leased(ask, len(found))
@@ -114,13 +121,13 @@ class Reception:
         return {"server": self._crew.server, "now": self._clock.now(), "standing": standing}
 
 
-def _parts(deliveries: Sequence[Delivery]) -> Iterator[list[Delivery]]:
+def _parts(deliveries: Sequence[Delivery], at_once: int) -> Iterator[list[Delivery]]:
     part: list[Delivery] = []
     links = 0
     for delivery in deliveries:
         result = delivery.outcome.result
         found = sum(map(bundles.size, result.bundles)) if isinstance(result, Fetched) else 0
-        if part and (len(part) == _AT_ONCE or links + found > _LINKS_AT_ONCE):
+        if part and (len(part) == at_once or links + found > _LINKS_AT_ONCE):
             yield part
             part, links = [], 0
         part.append(delivery)

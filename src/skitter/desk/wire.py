@@ -44,6 +44,8 @@ class LeaseAsk(Ask, frozen=True, kw_only=True):
     in_flight: int = 0
     held: int = 0
     """Hosts."""
+    busy: float = 0.0
+    """Of a core, lately."""
 
 
 class SettleAsk(Ask, frozen=True, kw_only=True):
@@ -58,6 +60,7 @@ class SettleAsk(Ask, frozen=True, kw_only=True):
     """Hosts that are wanted when this is settled: those that it frees are the next."""
     in_flight: int = 0
     held: int = 0
+    busy: float = 0.0
 
 
 class LeasesAsk(Ask, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from skitter import __version__
 from skitter.clock import Clock
 from skitter.desk.brain import Delivery, Standing
+from skitter.desk.exertion import Exertion
 from skitter.desk.wire import (
     JOIN,
     LEASE,
@@ -92,6 +93,7 @@ class RemoteBrain:
         self._clock = clock
         self._name = name
         self._incarnation = secrets.token_hex(8)
+        self._exertion = Exertion(clock)
         self._sequence = 0
         self._server = ""
         self._offset = 0.0
@@ -151,6 +153,7 @@ class RemoteBrain:
             capacity=capacity,
             in_flight=self.in_flight(),
             held=self.held(),
+            busy=self._exertion.look(),
         )
         asked_at = self._clock.now()
         answer = await self._tried(LEASE, ask, Given)
@@ -264,6 +267,7 @@ class RemoteBrain:
             capacity=self._appetite if hungry else 0,
             in_flight=self.in_flight(),
             held=self.held(),
+            busy=self._exertion.look(),
         )
         reach(Point.BEFORE_DELIVERY)
         try:
