@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skitter.frontier.keyset import CertainKeys
 from skitter.frontier.keyset_plain import FEWEST_BUCKETS, MOST_LINKERS, has_linker
-from skitter.frontier.rocks.caches import Generations, Lasting, RecentKeys
+from skitter.frontier.rocks.caches import Brimful, Generations, Lasting, RecentKeys
 
 KEYS = st.binary(min_size=16, max_size=16)
 
@@ -108,6 +108,48 @@ def test_the_last_word_on_a_key_counts() -> None:
         kept[0] = word
         kept[1] = word
         assert kept.get(0) == dict(kept.items())[0] == word
+
+
+def test_what_fits_is_never_forgotten_however_often_it_is_put_and_asked_for() -> None:
+    kept: Brimful[int, int] = Brimful(8)
+    for number in range(100):
+        kept[number % 8] = number
+        kept.get(number * 5 % 8)
+    assert dict(kept.items()) == {number % 8: number for number in range(92, 100)}
+
+
+def test_room_that_was_once_filled_stays_filled_and_the_newest_is_in_it() -> None:
+    kept: Brimful[int, int] = Brimful(8)
+    for number in range(50):
+        kept[number] = number
+        assert kept.get(number) == number
+        assert len(kept) == len(kept.items()) == min(8, number + 1)
+
+
+def test_what_is_asked_for_again_and_again_is_not_put_out_by_what_is_not() -> None:
+    kept: Brimful[int, str] = Brimful(8)
+    kept[0] = kept[1] = "first"
+    for number in range(2, 50):
+        kept[number] = "later"
+        assert kept.get(0) == "first"
+    assert kept.get(1) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.sampled_from(("put", "get", "clear"))), max_size=60))
+def test_what_is_brimful_never_has_more_than_its_limit_and_never_another_value(
+    steps: list[tuple[int, str]],
+) -> None:
+    kept: Brimful[int, int] = Brimful(6)
+    truth: dict[int, int] = {}
+    for number, (key, step) in enumerate(steps):
+        if step == "put":
+            kept[key] = truth[key] = number
+            assert kept.get(key) == number
+        elif step == "clear":
+            kept.clear()
+        assert kept.get(key) in (None, truth.get(key))
+        assert dict(kept.items()).items() <= truth.items()
+        assert len(kept) == len(kept.items()) <= 6
 
 
 def test_what_lasts_forgets_nothing_before_it_is_trimmed_and_keeps_what_came_last_then() -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.keyset import CertainKeys
-from skitter.frontier.rocks.caches import Generations, Lasting, RecentKeys
+from skitter.frontier.rocks.caches import Brimful, Generations, Lasting, RecentKeys
 from skitter.frontier.rocks.kinds import Kin
 from skitter.frontier.rocks.memory import MemoryPlan
 from skitter.frontier.rocks.near_index import NearIndex
@@ -70,7 +70,7 @@ class Book:
         self._politeness = settings.politeness
         self._hosts: Lasting[bytes, HostRow] = Lasting(memory.hosts)
         # many more hosts as they are stored: a tenth of the RAM, and 2 us to decode instead of a read of 7 to 20
-        self._dormant: Generations[bytes, bytes] = Generations(memory.dormant_hosts)
+        self._dormant: Brimful[bytes, bytes] = Brimful(memory.dormant_hosts)
         self._rules: Lasting[bytes, Rules] = Lasting(_CACHED_RULES)
         self._leases: Lasting[int, dict[bytes, bytes]] = Lasting(_CACHED_LEASES)
         self._anchors: Lasting[str, bool] = Lasting(_CACHED_ANCHORS)
