@@ -47,8 +47,10 @@ def test_what_is_certain_is_the_same_with_and_without_the_kernel(
 MARKS = st.sampled_from([b"ab", b"ba", b"bb"])
 HEARD = st.dictionaries(KEYS, st.lists(MARKS, max_size=4).map(b"".join) | st.just(b"xy" * 32), max_size=8)
 
+PARENTS = KEYS | MARKS.map(lambda mark: mark.ljust(16, b"-"))
 
-@given(SIZES, st.lists(KEYS), st.lists(KEYS), HOSTS, HEARD, HEARD, MARKS)
+
+@given(SIZES, st.lists(KEYS), st.lists(KEYS), HOSTS, HEARD, HEARD, PARENTS)
 def test_what_was_heard_is_the_same_with_and_without_the_kernel(
     size: int,
     added: list[bytes],
@@ -56,17 +58,19 @@ def test_what_was_heard_is_the_same_with_and_without_the_kernel(
     host: bytes,
     young: dict[bytes, bytes],
     old: dict[bytes, bytes],
-    linker: bytes,
+    parent: bytes,
 ) -> None:
     kernel, plain = mmap(-1, size), mmap(-1, size)
     for key in added:
         keyset.certain_add(kernel, key)
         keyset_plain.certain_add(plain, key)
     joined = b"".join([*asked, *added, *young, *old])
-    assert keyset.certain_unheard(kernel, joined, host, young, old, linker) == keyset_plain.certain_unheard(
-        plain, joined, host, young, old, linker
+    noted, plainly = young.copy(), young.copy()
+    assert keyset.certain_unheard(kernel, joined, host, noted, old, parent) == keyset_plain.certain_unheard(
+        plain, joined, host, plainly, old, parent
     )
     assert kernel[:] == plain[:]
+    assert noted == plainly
 
 
 @given(SIZES, SIZES, st.lists(KEYS), st.lists(KEYS))
@@ -112,9 +116,9 @@ def test_what_is_no_key_is_refused(way: ModuleType) -> None:
     for keys, host in ((bytes(17), bytes(8)), (bytes(16), bytes(7))):
         with pytest.raises(ValueError, match="16 bytes"):
             way.certain_lacks(table, keys, host)
-    for linker in (b"", b"a", b"abc"):
-        with pytest.raises(ValueError, match="2 bytes"):
-            way.certain_unheard(table, bytes(16), bytes(8), {}, {}, linker)
+    for parent in (b"", bytes(8), bytes(17)):
+        with pytest.raises(ValueError, match="16 bytes"):
+            way.certain_unheard(table, bytes(16), bytes(8), {}, {}, parent)
     for hashes in (0, 33):
         with pytest.raises(ValueError, match="hashes"):
             way.bloom_add(table, hashes, bytes(16))

@@ -9,7 +9,7 @@ def certain_unheard(
     host: bytes,
     young: dict[bytes, bytes],
     old: dict[bytes, bytes],
-    linker: bytes,
+    parent: bytes,
     /,
 ) -> list[int]: ...
 def certain_move(table: mmap, larger: mmap, /) -> None: ...

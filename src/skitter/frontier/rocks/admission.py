@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skitter.frontier.keyset_plain import MOST_LINKERS, has_linker
+from skitter.frontier.keyset_plain import MOST_LINKERS, has_linker, is_doubled, is_no_news
 from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.rows import HostRow, UrlRow, fresh
 from skitter.frontier.rocks.trap_views import trap_words
@@ -196,10 +196,10 @@ class Admission:
         if found.requisite:
             return marks != _NEEDED
         linker = _linker(found)
-        if not linker or len(marks) >= len(_ENOUGH) or has_linker(marks, linker):
+        if not linker or is_no_news(marks, linker):
             return False
         marks += linker
-        if _doubled(marks):
+        if is_doubled(marks):
             return True
         turn.book.recent.put(found.key, marks)
         return False
@@ -314,11 +314,6 @@ def _linker(found: Discovered) -> bytes:
     """The mark of the host that links a URL; nothing when it is the URL's own host."""
     parent = found.parent
     return b"" if parent is None or parent[:8] == found.key[:8] else parent[:2]
-
-
-def _doubled(marks: bytes) -> bool:
-    count = len(marks) // 2
-    return count > 1 and count & (count - 1) == 0
 
 
 def _count_refusal(turn: Turn, reason: str, change: int) -> None:
