@@ -104,6 +104,20 @@ def test_the_seen_filter_has_the_same_bits_with_and_without_the_kernel(
     ]
 
 
+@given(st.lists(SIZES, min_size=1, max_size=3), st.integers(1, 32), st.lists(KEYS), st.lists(KEYS))
+def test_new_keys_are_met_in_the_same_way_with_and_without_the_kernel(
+    sizes: list[int], hashes: int, added: list[bytes], met: list[bytes]
+) -> None:
+    kernel, plain = tuple(mmap(-1, size) for size in sizes), tuple(mmap(-1, size) for size in sizes)
+    for number, key in enumerate(added):
+        for filters in (kernel, plain):
+            keyset.bloom_add(filters[number % len(sizes)], hashes, key)
+    assert [keyset.bloom_meet(kernel, hashes, key) for key in met] == [
+        keyset_plain.bloom_meet(plain, hashes, key) for key in met
+    ]
+    assert [each[:] for each in kernel] == [each[:] for each in plain]
+
+
 @pytest.mark.parametrize("way", [keyset, keyset_plain], ids=["kernel", "plain"])
 def test_what_is_no_key_is_refused(way: ModuleType) -> None:
     table = mmap(-1, 64)
@@ -113,6 +127,10 @@ def test_what_is_no_key_is_refused(way: ModuleType) -> None:
                 ask(table, key)
         with pytest.raises(ValueError, match="16 bytes"):
             way.bloom_has(table, 9, key)
+        with pytest.raises(ValueError, match="16 bytes"):
+            way.bloom_meet((table,), 9, key)
+    with pytest.raises(ValueError, match="no filter"):
+        way.bloom_meet((), 9, bytes(16))
     for keys, host in ((bytes(17), bytes(8)), (bytes(16), bytes(7))):
         with pytest.raises(ValueError, match="16 bytes"):
             way.certain_lacks(table, keys, host)

@@ -139,6 +139,16 @@ def bloom_add(filter: mmap, hashes: int, key: bytes) -> None:
         filter[place >> 3] |= 1 << (place & 7)
 
 
+def bloom_meet(filters: tuple[mmap, ...], hashes: int, key: bytes) -> bool:
+    """Whether none of them has a key; if so, it is added to the first."""
+    if not filters:
+        raise ValueError("no filter")
+    if any(bloom_has(each, hashes, key) for each in filters):
+        return False
+    bloom_add(filters[0], hashes, key)
+    return True
+
+
 def _walk(size: int, hashes: int, key: bytes) -> list[int]:
     if not 1 <= hashes <= _MOST_HASHES:
         raise ValueError("a filter has 1 to 32 hashes")

@@ -368,6 +368,45 @@ static PyObject *bloom_add(PyObject *module, PyObject *const *given, Py_ssize_t 
     Py_RETURN_NONE;
 }
 
+/* 1 when a filter may have a key, -1 on an error. */
+static int asked(PyObject *owner, int hashes, Walk walk)
+{
+    Py_buffer filter;
+    if (!open_table(owner, &filter, 1))
+        return -1;
+    int found = may_have(filter.buf, (uint64_t)filter.len * 8, hashes, walk);
+    PyBuffer_Release(&filter);
+    return found;
+}
+
+static int added(PyObject *owner, int hashes, Walk walk)
+{
+    Py_buffer filter;
+    if (!open_table(owner, &filter, 1))
+        return 0;
+    put_in(filter.buf, (uint64_t)filter.len * 8, hashes, walk);
+    PyBuffer_Release(&filter);
+    return 1;
+}
+
+static PyObject *bloom_meet(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    const uint8_t *key;
+    int hashes, found = 0;
+    if (!has_arguments(count, 3) || !(hashes = hashes_in(given[1])) || !(key = key_in(given[2])))
+        return NULL;
+    if (!PyTuple_CheckExact(given[0]) || !PyTuple_GET_SIZE(given[0])) {
+        PyErr_SetString(PyExc_ValueError, "no filter");
+        return NULL;
+    }
+    Walk walk = walk_of(key);
+    for (Py_ssize_t at = 0; !found && at < PyTuple_GET_SIZE(given[0]); at++)
+        found = asked(PyTuple_GET_ITEM(given[0], at), hashes, walk);
+    if (found < 0 || (!found && !added(PyTuple_GET_ITEM(given[0], 0), hashes, walk)))
+        return NULL;
+    return PyBool_FromLong(!found);
+}
+
 #define FAST(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL
 
 static PyMethodDef methods[] = {
@@ -378,6 +417,7 @@ static PyMethodDef methods[] = {
     {"certain_move", FAST(certain_move), "What a table knows is known to a larger one from now on."},
     {"bloom_has", FAST(bloom_has), "Whether a key may have been added."},
     {"bloom_add", FAST(bloom_add), "Add a key."},
+    {"bloom_meet", FAST(bloom_meet), "Add a key that no filter has to the first."},
     {NULL, NULL, 0, NULL},
 };
 

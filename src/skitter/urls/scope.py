@@ -69,6 +69,8 @@ class Scope:
         self._exclude = [re.compile(pattern) for pattern in settings.exclude]
         endings = "|".join(re.escape(e) for e in settings.skip_extensions)
         self._skipped = re.compile(rf"\.({endings})(?:\?|\Z)", re.IGNORECASE) if endings else None
+        self._last_parts = frozenset(e.rpartition(".")[2].lower() for e in settings.skip_extensions)
+        self._is_ascii = endings.isascii()
 
     def refusal(self, found: Discovered) -> Refused | None:
         """The rule that refuses this URL whatever the seeds were, if one does."""
@@ -94,13 +96,23 @@ class Scope:
         return len(url) <= self._settings.max_url_length and self._pattern_refusal(url) is None
 
     def _pattern_refusal(self, url: str) -> Refused | None:
-        if self._skipped and (match := self._skipped.search(url, url.index("/", 8))):
+        if (
+            self._skipped
+            and self._may_be_skipped(url)
+            and (match := self._skipped.search(url, url.index("/", 8)))
+        ):
             return Refusal.EXTENSION, f".{match[1].lower()} is in crawl.skip_extensions"
         if self._exclude and (refused := self._excluded(url)):
             return refused
         if self._include and not any(pattern.search(url) for pattern in self._include):
             return Refusal.EXCLUDED, "matches none of the include patterns"
         return None
+
+    def _may_be_skipped(self, url: str) -> bool:
+        """False of most that are not, by what follows the last dot: 0.3 us, where the pattern takes 1.5."""
+        if "?" in url or not (self._is_ascii and url.isascii()):
+            return True
+        return url[url.rfind(".") + 1 :].lower() in self._last_parts
 
     def _excluded(self, url: str) -> Refused | None:
         for pattern in self._exclude:

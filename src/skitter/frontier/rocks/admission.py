@@ -67,38 +67,40 @@ class Admission:
 
     def admit_run(self, turn: Turn, run: Sequence[Discovered]) -> list[Verdict]:
         """Links that differ in URL, key and host alone. What new ones of a host have in common is done once."""
-        book, row_of = turn.book, turn.known_url
-        has, add, see = book.certain.has, book.certain.add, book.seen.add
+        if not _is_plain(run[0]):
+            return [self.admit(turn, found) for found in run]
+        book, is_new = turn.book, turn.is_new
+        has, add = book.certain.has, book.certain.add
         verdicts: list[Verdict] = []
         entering: list[Discovered] = []
         way: Way | None = None
         host = ""
         for found in run:
             key = found.key
-            if not has(key) and row_of(key) is None:
-                if found.host != host:
-                    # the host of what is known is left alone: it need not even be read
-                    entering = _enter(turn, way, entering)
-                    way, host = self._way(turn, found, len(run)), found.host
-                if way is not None and self._passes(turn, found):
-                    if way[4]:
-                        book.recent.put(key, way[4])
-                    see(key)
-                    add(key)
-                    entering.append(found)
-                    verdicts.append(ADDED)
-                    continue
-            # what is decided by what was admitted must find it there
-            entering = _enter(turn, way, entering)
-            verdicts.append(self.admit(turn, found))
+            if has(key) or not is_new(key):
+                # what is decided by what was admitted must find it there
+                entering = _enter(turn, way, entering)
+                verdicts.append(self.admit(turn, found))
+                continue
+            add(key)
+            if found.host != host:
+                # the host of what is known is left alone: it need not even be read
+                entering = _enter(turn, way, entering)
+                way, host = self._way(turn, found, len(run)), found.host
+            if linker := _linker(found):
+                book.recent.put(key, linker)
+            if way is not None and self._passes(turn, found):
+                entering.append(found)
+                verdicts.append(ADDED)
+            else:
+                entering = _enter(turn, way, entering)
+                verdicts.append(self._let_in(turn, found, self._row(found)))
         _enter(turn, way, entering)
         return verdicts
 
     def _way(self, turn: Turn, first: Discovered, count: int) -> Way | None:
         """For links of a page to a host of which nothing is known that may speak against them; None when each is
         to be looked at by itself. What cannot change within a turn is found out once: 1 us instead of 5."""
-        if first.via is not _LINK or first.requisite or first.hops:
-            return None
         kind = first.host, first.depth, first.priority, _linker(first)
         way = turn.ways.get(kind) or self._new_way(turn, first, kind)
         if way is None or way[1].traps or turn.tally.domains:
@@ -157,6 +159,10 @@ class Admission:
     def _enter(self, turn: Turn, found: Discovered) -> Verdict:
         row = self._row(found)
         self._learn(turn, found.key, _NEEDED if found.requisite else row.linkers)
+        return self._let_in(turn, found, row)
+
+    def _let_in(self, turn: Turn, found: Discovered, row: UrlRow) -> Verdict:
+        """It is known already that it is new."""
         ident, known_host = turn.look(found.host)
         refused = self._judge(turn, found, known_host)
         if refused is not None:
@@ -291,6 +297,11 @@ def _enter(turn: Turn, way: Way | None, entering: list[Discovered]) -> list[Disc
     alike = fresh(first, priority, lane, linkers)
     turn.enqueue_fresh(entering, alike, ident, turn.take(ident, host, first.host))
     return []
+
+
+def _is_plain(found: Discovered) -> bool:
+    """A link to follow, and nothing else."""
+    return found.via is _LINK and not found.requisite and not found.hops
 
 
 def _earned(budget: int, host: HostRow) -> int:

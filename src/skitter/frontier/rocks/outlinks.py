@@ -2,8 +2,8 @@
 
 Inside the turn that settles the page. A link within the page's own host to a key that is known for certain says
 nothing new, nor does one between hosts to what is known, unless it doubles the hosts that were heard to link it:
-both cost a look at a table, 0.1 us, where admission takes 1.5 to 5, and 5 to 20 with a read. Never decides what is
-let in.
+both cost a look at a table, 0.1 us, where admission takes 1.5 to 5, and 5 to 20 with a read. Never decides what
+is let in.
 """
 
 from __future__ import annotations
