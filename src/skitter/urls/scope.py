@@ -93,14 +93,14 @@ class Scope:
 
     def passes(self, url: str) -> bool:
         """Whether a link that is not too deep is not refused by `refusal`."""
-        return len(url) <= self._settings.max_url_length and self._pattern_refusal(url) is None
+        if len(url) > self._settings.max_url_length:
+            return False
+        if self._exclude or self._include or self._may_be_skipped(url):
+            return self._pattern_refusal(url) is None
+        return True
 
     def _pattern_refusal(self, url: str) -> Refused | None:
-        if (
-            self._skipped
-            and self._may_be_skipped(url)
-            and (match := self._skipped.search(url, url.index("/", 8)))
-        ):
+        if self._skipped and (match := self._skipped.search(url, url.index("/", 8))):
             return Refusal.EXTENSION, f".{match[1].lower()} is in crawl.skip_extensions"
         if self._exclude and (refused := self._excluded(url)):
             return refused
