@@ -276,8 +276,8 @@ class Turn:
         self.enqueue(key, row, ident, host)
 
     def _move(self, key: UrlKey, row: UrlRow, ident: bytes, host: HostRow) -> None:
-        """To another place of its tier: its host has nothing to write, unless the place is the first. Four of
-        five new priorities end here."""
+        """To another place of its tier: its host has nothing to write, unless the place is the first. Seven of
+        ten new priorities end here."""
         tier = tier_of(row.priority)
         self._place(key, row, ident, tier)
         if _is_lower(host, tier, row.slot):
