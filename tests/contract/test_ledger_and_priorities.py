@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from skitter.frontier.rocks.store import Store
+from skitter.frontier.rocks.store import Batch, Store
 from skitter.model import Discovered, HostPolicy, Outcome, UrlKey
 from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, Settings
 from tests.contract.conftest import Start
@@ -106,6 +106,46 @@ def test_a_url_that_moves_to_another_tier_takes_along_its_host_and_leaves_the_ot
     assert ready_in(driver) == [0, 2]
     driver.admit(*(linked(A + "/deep", by=f"http://fan{i}.test") for i in range(8)))
     assert ready_in(driver) == [0, 1]
+
+
+def test_a_url_that_moves_within_its_tier_leaves_its_host_as_it_is_stored(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = start(SPACED)
+    driver.open_host(A + "/")
+    driver.admit(*(linked(f"{A}/{name}", by=A) for name in ("first", "popular", "last")))
+    fans = [linked(A + "/popular", by=f"http://fan{i}.test") for i in range(2)]
+    driver.admit(fans[0])
+    plain = driver.explain(A + "/popular").priority
+    written: list[str] = []
+    put = Batch.put
+
+    def noted(batch: Batch, table: str, key: bytes, value: bytes) -> None:
+        written.append(table)
+        put(batch, table, key, value)
+
+    monkeypatch.setattr(Batch, "put", noted)
+    driver.admit(fans[1])
+    assert driver.explain(A + "/popular").priority == plain + 5
+    assert "urls" in written
+    assert "hosts" not in written
+
+
+def test_a_url_that_moves_before_what_a_lease_began_with_is_leased_next(start: Start) -> None:
+    driver = start(SPACED)
+    driver.open_host(A + "/")
+    driver.fetch(OK)
+    driver.admit(*(linked(f"{A}/{number}", by=A) for number in range(9)))
+    driver.clock.advance(100)
+    driver.settle(driver.outcome(driver.lease_one(), OK))
+    driver.clock.advance(100)
+    driver.frontier._book.forget()
+    driver.admit(*(linked(A + "/8", by=f"http://fan{i}.test") for i in range(2)))
+    driver.reap()
+    driver.clock.advance(1_000)
+    driver.reap()
+    driver.clock.advance(1_000)
+    assert driver.lease_one().tasks[0].url == A + "/8"
 
 
 def test_a_host_that_links_twice_counts_once_and_the_urls_own_host_not_at_all(start: Start) -> None:

@@ -187,18 +187,38 @@ def test_a_linker_is_found_among_marks_and_never_across_two(marks: list[bytes], 
     assert has_linker(b"xabyab", b"ab")
 
 
-def unheard(recent: RecentKeys, keys: list[bytes], linker: bytes) -> list[int]:
-    return CertainKeys(0).unheard(b"".join(keys), bytes(8), recent.young, recent.old, linker)
+def unheard(recent: RecentKeys, keys: list[bytes], linker: bytes, *certain: bytes) -> list[int]:
+    known = CertainKeys(0)
+    for key in certain:
+        known.add(key)
+    return known.unheard(b"".join(keys), bytes(8), recent.young, recent.old, linker.ljust(16, b"-"))
 
 
 def test_a_link_is_heard_once_of_a_host_and_not_at_all_when_enough_hosts_link_it() -> None:
     recent, key = RecentKeys(100), b"one-host-one-key"
     assert unheard(recent, [key], b"ab") == [0]
-    recent.put(key, b"abcd")
+    recent.put(key, b"abcdef")
     assert unheard(recent, [key], b"cd") == []
-    assert unheard(recent, [key], b"ef") == [0]
+    assert unheard(recent, [key], b"gh") == [0]
     recent.put(key, bytes(2 * MOST_LINKERS))
-    assert unheard(recent, [key], b"ef") == []
+    assert unheard(recent, [key], b"gh") == []
+
+
+def test_who_links_what_is_known_is_noted_until_they_are_twice_as_many() -> None:
+    recent, key = RecentKeys(100), b"one-host-one-key"
+    assert unheard(recent, [key], b"ab", key) == []
+    assert recent.get(key) == b"ab"
+    assert unheard(recent, [key], b"cd") == [0]
+    assert recent.get(key) == b"ab"
+    recent.put(key, b"abcd")
+    assert unheard(recent, [key, key], b"ef") == []
+    assert recent.get(key) == b"abcdef"
+
+
+def test_a_host_is_not_noted_as_one_that_links_itself() -> None:
+    recent, key = RecentKeys(100), b"one-host-one-key"
+    assert unheard(recent, [key], b"one-host", key) == []
+    assert recent.get(key) is None
 
 
 def test_what_was_heard_is_forgotten_in_halves() -> None:
@@ -209,3 +229,15 @@ def test_what_was_heard_is_forgotten_in_halves() -> None:
     assert unheard(recent, keys, b"ab") == [3]
     recent.put(keys[3], b"ab")
     assert unheard(recent, keys, b"ab") == [0, 1]
+
+
+def test_what_was_noted_is_forgotten_in_halves_too() -> None:
+    recent = RecentKeys(4)
+    keys = [b"one-host" + bytes(7) + bytes([number]) for number in range(3)]
+    assert unheard(recent, keys, b"ab", *keys) == []
+    recent.age()
+    assert unheard(recent, keys, b"ab") == []
+    recent.put(keys[0], b"ab")
+    recent.put(keys[0], b"ab")
+    recent.put(keys[1], b"ab")
+    assert unheard(recent, keys, b"ab") == [2]

@@ -47,8 +47,10 @@ def test_what_is_certain_is_the_same_with_and_without_the_kernel(
 MARKS = st.sampled_from([b"ab", b"ba", b"bb"])
 HEARD = st.dictionaries(KEYS, st.lists(MARKS, max_size=4).map(b"".join) | st.just(b"xy" * 32), max_size=8)
 
+PARENTS = KEYS | MARKS.map(lambda mark: mark.ljust(16, b"-"))
 
-@given(SIZES, st.lists(KEYS), st.lists(KEYS), HOSTS, HEARD, HEARD, MARKS)
+
+@given(SIZES, st.lists(KEYS), st.lists(KEYS), HOSTS, HEARD, HEARD, PARENTS)
 def test_what_was_heard_is_the_same_with_and_without_the_kernel(
     size: int,
     added: list[bytes],
@@ -56,17 +58,19 @@ def test_what_was_heard_is_the_same_with_and_without_the_kernel(
     host: bytes,
     young: dict[bytes, bytes],
     old: dict[bytes, bytes],
-    linker: bytes,
+    parent: bytes,
 ) -> None:
     kernel, plain = mmap(-1, size), mmap(-1, size)
     for key in added:
         keyset.certain_add(kernel, key)
         keyset_plain.certain_add(plain, key)
     joined = b"".join([*asked, *added, *young, *old])
-    assert keyset.certain_unheard(kernel, joined, host, young, old, linker) == keyset_plain.certain_unheard(
-        plain, joined, host, young, old, linker
+    noted, plainly = young.copy(), young.copy()
+    assert keyset.certain_unheard(kernel, joined, host, noted, old, parent) == keyset_plain.certain_unheard(
+        plain, joined, host, plainly, old, parent
     )
     assert kernel[:] == plain[:]
+    assert noted == plainly
 
 
 @given(SIZES, SIZES, st.lists(KEYS), st.lists(KEYS))
@@ -100,6 +104,20 @@ def test_the_seen_filter_has_the_same_bits_with_and_without_the_kernel(
     ]
 
 
+@given(st.lists(SIZES, min_size=1, max_size=3), st.integers(1, 32), st.lists(KEYS), st.lists(KEYS))
+def test_new_keys_are_met_in_the_same_way_with_and_without_the_kernel(
+    sizes: list[int], hashes: int, added: list[bytes], met: list[bytes]
+) -> None:
+    kernel, plain = tuple(mmap(-1, size) for size in sizes), tuple(mmap(-1, size) for size in sizes)
+    for number, key in enumerate(added):
+        for filters in (kernel, plain):
+            keyset.bloom_add(filters[number % len(sizes)], hashes, key)
+    assert [keyset.bloom_meet(kernel, hashes, key) for key in met] == [
+        keyset_plain.bloom_meet(plain, hashes, key) for key in met
+    ]
+    assert [each[:] for each in kernel] == [each[:] for each in plain]
+
+
 @pytest.mark.parametrize("way", [keyset, keyset_plain], ids=["kernel", "plain"])
 def test_what_is_no_key_is_refused(way: ModuleType) -> None:
     table = mmap(-1, 64)
@@ -109,12 +127,16 @@ def test_what_is_no_key_is_refused(way: ModuleType) -> None:
                 ask(table, key)
         with pytest.raises(ValueError, match="16 bytes"):
             way.bloom_has(table, 9, key)
+        with pytest.raises(ValueError, match="16 bytes"):
+            way.bloom_meet((table,), 9, key)
+    with pytest.raises(ValueError, match="no filter"):
+        way.bloom_meet((), 9, bytes(16))
     for keys, host in ((bytes(17), bytes(8)), (bytes(16), bytes(7))):
         with pytest.raises(ValueError, match="16 bytes"):
             way.certain_lacks(table, keys, host)
-    for linker in (b"", b"a", b"abc"):
-        with pytest.raises(ValueError, match="2 bytes"):
-            way.certain_unheard(table, bytes(16), bytes(8), {}, {}, linker)
+    for parent in (b"", bytes(8), bytes(17)):
+        with pytest.raises(ValueError, match="16 bytes"):
+            way.certain_unheard(table, bytes(16), bytes(8), {}, {}, parent)
     for hashes in (0, 33):
         with pytest.raises(ValueError, match="hashes"):
             way.bloom_add(table, hashes, bytes(16))

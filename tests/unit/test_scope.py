@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skitter.model import Discovered, Refusal, Via
 from skitter.settings import CrawlSettings
@@ -129,3 +133,19 @@ def test_the_refusal_of_an_outsider_says_what_no_seed_has() -> None:
         reason, rule = Scope(CrawlSettings(scope=kind), 5).outside("http://h.org/a")
         assert reason is Refusal.SCOPE
         assert rule == f"scope is {kind} and no seed has this {named} (h.org)"
+
+
+@given(
+    st.lists(st.sampled_from(["zip", "GZ", "tar.gz", "", "s", "ß", "z?p", "a/b"]), unique=True),
+    st.lists(
+        st.sampled_from([*"./?&", "zip", "ZIP", "gz", "tar.gz", "s", "\u017f", "ß", "html", "z?p", "a/b"])
+    ),
+)
+def test_a_url_is_skipped_for_its_ending_whatever_is_looked_at_first(
+    endings: list[str], parts: list[str]
+) -> None:
+    url = "http://www.zip/" + "".join(parts)
+    pattern = "|".join(re.escape(ending) for ending in endings)
+    skipped = pattern and re.compile(rf"\.({pattern})(?:\?|\Z)", re.IGNORECASE).search(url, 14)
+    scope = Scope(CrawlSettings(skip_extensions=tuple(endings)), 5)
+    assert scope.passes(url) == (not skipped)

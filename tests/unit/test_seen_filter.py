@@ -24,6 +24,27 @@ def test_what_was_added_is_never_new_across_layers() -> None:
     assert seen.figures().layers > PARTITIONS
 
 
+def test_a_key_that_was_met_is_asked_about_and_added_as_if_in_two_steps() -> None:
+    met, twice = SeenFilter(1 << 24, empty=True), SeenFilter(1 << 24, empty=True)
+    for key in (*keys(60_000, hosts=3), *keys(200, hosts=3)):
+        is_new = twice.is_new(key)
+        if is_new:
+            twice.add(key)
+        assert met.meets(key) == is_new
+    assert met.figures() == twice.figures()
+    assert met.figures().layers > PARTITIONS
+
+
+def test_nothing_is_met_for_the_first_time_where_the_filter_is_not_believed() -> None:
+    seen = SeenFilter(1 << 24, empty=False)
+    assert not seen.meets(bytes(16))
+    assert not seen.meets(bytes(16))
+    seen = SeenFilter(PARTITIONS * 40_000, empty=True)
+    for key in keys(400_000, hosts=1):
+        seen.meets(key)
+    assert not any(seen.meets(key) for key in keys(1_000, hosts=1, salt="other"))
+
+
 def test_false_positives_stay_below_one_in_a_hundred_and_are_counted() -> None:
     seen = SeenFilter(1 << 24, empty=True)
     for key in keys(200_000):

@@ -16,6 +16,7 @@ try:
     from skitter.native.keyset import (
         bloom_add,
         bloom_has,
+        bloom_meet,
         certain_add,
         certain_has,
         certain_lacks,
@@ -26,6 +27,7 @@ except ImportError:
     from skitter.frontier.keyset_plain import (
         bloom_add,
         bloom_has,
+        bloom_meet,
         certain_add,
         certain_has,
         certain_lacks,
@@ -33,7 +35,7 @@ except ImportError:
         certain_unheard,
     )
 
-__all__ = ["CertainKeys", "bloom_add", "bloom_has"]
+__all__ = ["CertainKeys", "bloom_add", "bloom_has", "bloom_meet"]
 
 _BUCKET, _WAYS = 24, 4
 _GROWTH = 4

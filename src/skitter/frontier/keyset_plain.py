@@ -42,33 +42,61 @@ def certain_move(table: mmap, larger: mmap) -> None:
 
 def certain_lacks(table: mmap, keys: bytes, host: bytes) -> list[int]:
     """Numbers of the keys that are of another host, or not known for certain."""
+    return [
+        number
+        for number, key in enumerate(_keys(keys, host))
+        if not (key.startswith(host) and certain_has(table, key))
+    ]
+
+
+def _keys(keys: bytes, host: bytes) -> list[bytes]:
     if len(keys) % _KEY or len(host) != _HOST:
         raise ValueError("keys are 16 bytes each, and a host is 8")
-    found = (keys[at : at + _KEY] for at in range(0, len(keys), _KEY))
-    return [
-        number for number, key in enumerate(found) if not (key.startswith(host) and certain_has(table, key))
-    ]
+    return [keys[at : at + _KEY] for at in range(0, len(keys), _KEY)]
 
 
 def certain_unheard(
-    table: mmap, keys: bytes, host: bytes, young: dict[bytes, bytes], old: dict[bytes, bytes], linker: bytes
+    table: mmap, keys: bytes, host: bytes, young: dict[bytes, bytes], old: dict[bytes, bytes], parent: bytes
 ) -> list[int]:
-    """As `certain_lacks`, without those that this linker was heard to link, or as many as count. Marks of whom
-    each was heard from are among the young, or else among the old."""
-    if len(linker) != _MARK:
-        raise ValueError("a linker's mark is 2 bytes")
+    """As `certain_lacks`, without the links between hosts that say nothing new: to a key that is known for
+    certain, or that somebody was heard to link. Marks of whom each was heard from are among the young, or else
+    among the old; that of the parent's host is noted among the young, unless it doubles them."""
+    if len(parent) != _KEY:
+        raise ValueError("a parent is a key of 16 bytes")
     return [
         number
-        for number in certain_lacks(table, keys, host)
-        if not _is_heard(young, old, keys[_KEY * number : _KEY * number + _KEY], linker)
+        for number, key in enumerate(_keys(keys, host))
+        if not (key.startswith(host) and certain_has(table, key)) and _is_news(table, young, old, key, parent)
     ]
 
 
-def _is_heard(young: dict[bytes, bytes], old: dict[bytes, bytes], key: bytes, linker: bytes) -> bool:
+def _is_news(
+    table: mmap, young: dict[bytes, bytes], old: dict[bytes, bytes], key: bytes, parent: bytes
+) -> bool:
     marks = young.get(key)
     if marks is None and (marks := old.get(key)) is None:
+        if not certain_has(table, key):
+            return True
+        # who links it was forgotten, or is on disk alone: heard anew, from nobody on
+        marks = b""
+    if parent[:_HOST] == key[:_HOST] or is_no_news(marks, parent[:_MARK]):
         return False
+    marks += parent[:_MARK]
+    if is_doubled(marks):
+        return True
+    young[key] = marks
+    return False
+
+
+def is_no_news(marks: bytes, linker: bytes) -> bool:
+    """Whether that linker was heard, or as many as count."""
     return len(marks) >= MOST_LINKERS * _MARK or has_linker(marks, linker)
+
+
+def is_doubled(marks: bytes) -> bool:
+    """Only then is the priority of what is linked another one."""
+    count = len(marks) // _MARK
+    return count > 1 and count & (count - 1) == 0
 
 
 def has_linker(marks: bytes, linker: bytes) -> bool:
@@ -109,6 +137,16 @@ def bloom_has(filter: mmap, hashes: int, key: bytes) -> bool:
 def bloom_add(filter: mmap, hashes: int, key: bytes) -> None:
     for place in _walk(len(filter), hashes, key):
         filter[place >> 3] |= 1 << (place & 7)
+
+
+def bloom_meet(filters: tuple[mmap, ...], hashes: int, key: bytes) -> bool:
+    """Whether none of them has a key; if so, it is added to the first."""
+    if not filters:
+        raise ValueError("no filter")
+    if any(bloom_has(each, hashes, key) for each in filters):
+        return False
+    bloom_add(filters[0], hashes, key)
+    return True
 
 
 def _walk(size: int, hashes: int, key: bytes) -> list[int]:

@@ -198,10 +198,10 @@ static void fetch_places(const Py_buffer *table, const uint8_t *keys, Py_ssize_t
         __builtin_prefetch(places + both_halves(keys + at) % buckets_of(table) * BUCKET);
 }
 
-/* Who was heard to link what: marks by key, among the young or else among the old. */
+/* Who was heard to link what: marks by key, among the young or else among the old. The parent is a key of who links. */
 typedef struct {
     PyObject *young, *old;
-    const uint8_t *linker;
+    const uint8_t *parent;
 } Heard;
 
 static int has_linker(const uint8_t *marks, Py_ssize_t length, const uint8_t *linker)
@@ -212,23 +212,58 @@ static int has_linker(const uint8_t *marks, Py_ssize_t length, const uint8_t *li
     return 0;
 }
 
-/* 1 when that linker was heard, or as many as count; -1 on an error. */
-static int is_heard(const Heard *heard, const uint8_t *key)
+static int is_doubled(Py_ssize_t length)
 {
-    PyObject *name = PyBytes_FromStringAndSize((const char *)key, KEY);
-    PyObject *marks = name ? PyDict_GetItemWithError(heard->young, name) : NULL;
-    if (!marks && !PyErr_Occurred())
-        marks = PyDict_GetItemWithError(heard->old, name);
-    Py_XDECREF(name);
-    if (!marks)
-        return PyErr_Occurred() ? -1 : 0;
-    if (!PyBytes_CheckExact(marks)) {
-        PyErr_SetString(PyExc_TypeError, "marks are bytes");
+    Py_ssize_t count = length / MARK;
+    return count > 1 && !(count & (count - 1));
+}
+
+/* 1 when one more linker is noted, -1 on an error. */
+static int note_linker(const Heard *heard, PyObject *key, const uint8_t *marks, Py_ssize_t length)
+{
+    PyObject *more = PyBytes_FromStringAndSize(NULL, length + MARK);
+    if (!more)
         return -1;
-    }
-    Py_ssize_t length = PyBytes_GET_SIZE(marks);
-    return length >= MOST_LINKERS * MARK
-           || has_linker((const uint8_t *)PyBytes_AS_STRING(marks), length, heard->linker);
+    memcpy(PyBytes_AS_STRING(more), marks, (size_t)length);
+    memcpy(PyBytes_AS_STRING(more) + length, heard->parent, MARK);
+    int failed = PyDict_SetItem(heard->young, key, more);
+    Py_DECREF(more);
+    return failed ? -1 : 1;
+}
+
+/* 1 when nothing has to be asked about a link to what is known, after these marks; -1 on an error. */
+static int is_old_news(const Heard *heard, PyObject *key, const uint8_t *marks, Py_ssize_t length)
+{
+    if (!memcmp(PyBytes_AS_STRING(key), heard->parent, HALF) || length >= MOST_LINKERS * MARK
+        || has_linker(marks, length, heard->parent))
+        return 1;
+    return is_doubled(length + MARK) ? 0 : note_linker(heard, key, marks, length);
+}
+
+/* Borrowed; NULL, perhaps with an error, when there are none. */
+static PyObject *marks_of(const Heard *heard, PyObject *key)
+{
+    PyObject *marks = PyDict_GetItemWithError(heard->young, key);
+    if (!marks && !PyErr_Occurred())
+        marks = PyDict_GetItemWithError(heard->old, key);
+    if (!marks || PyBytes_CheckExact(marks))
+        return marks;
+    PyErr_SetString(PyExc_TypeError, "marks are bytes");
+    return NULL;
+}
+
+/* 1 when a link between hosts says nothing new; -1 on an error. */
+static int is_heard(const Py_buffer *table, const Heard *heard, const uint8_t *bytes)
+{
+    int sure = -1;
+    PyObject *key = PyBytes_FromStringAndSize((const char *)bytes, KEY);
+    PyObject *marks = key ? marks_of(heard, key) : NULL;
+    if (marks)
+        sure = is_old_news(heard, key, (const uint8_t *)PyBytes_AS_STRING(marks), PyBytes_GET_SIZE(marks));
+    else if (!PyErr_Occurred()) /* who links it was forgotten, or is on disk alone: heard anew, from nobody on */
+        sure = is_certain(table->buf, buckets_of(table), both_halves(bytes), 0) ? is_old_news(heard, key, bytes, 0) : 0;
+    Py_XDECREF(key);
+    return sure;
 }
 
 /* 1 when nothing has to be asked about a key; -1 on an error. `heard` may be nothing. */
@@ -236,7 +271,7 @@ static int is_sure(const Py_buffer *table, const uint8_t *key, const uint8_t *ho
 {
     if (!memcmp(key, host, HALF) && is_certain(table->buf, buckets_of(table), both_halves(key), 0))
         return 1;
-    return heard ? is_heard(heard, key) : 0;
+    return heard ? is_heard(table, heard, key) : 0;
 }
 
 static PyObject *all_unsure(const Py_buffer *table, PyObject *keys, PyObject *host, const Heard *heard)
@@ -272,18 +307,18 @@ static PyObject *certain_lacks(PyObject *module, PyObject *const *given, Py_ssiz
     return unsure;
 }
 
-static int is_mark(PyObject *linker)
+static int is_parent(PyObject *parent)
 {
-    if (PyBytes_CheckExact(linker) && PyBytes_GET_SIZE(linker) == MARK)
+    if (PyBytes_CheckExact(parent) && PyBytes_GET_SIZE(parent) == KEY)
         return 1;
-    PyErr_SetString(PyExc_ValueError, "a linker's mark is 2 bytes");
+    PyErr_SetString(PyExc_ValueError, "a parent is a key of 16 bytes");
     return 0;
 }
 
 static PyObject *certain_unheard(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     Py_buffer table;
-    if (!has_arguments(count, 6) || !are_keys(given[1], given[2]) || !is_mark(given[5]))
+    if (!has_arguments(count, 6) || !are_keys(given[1], given[2]) || !is_parent(given[5]))
         return NULL;
     if (!PyDict_CheckExact(given[3]) || !PyDict_CheckExact(given[4])) {
         PyErr_SetString(PyExc_TypeError, "marks lie in dicts");
@@ -333,16 +368,56 @@ static PyObject *bloom_add(PyObject *module, PyObject *const *given, Py_ssize_t 
     Py_RETURN_NONE;
 }
 
+/* 1 when a filter may have a key, -1 on an error. */
+static int asked(PyObject *owner, int hashes, Walk walk)
+{
+    Py_buffer filter;
+    if (!open_table(owner, &filter, 1))
+        return -1;
+    int found = may_have(filter.buf, (uint64_t)filter.len * 8, hashes, walk);
+    PyBuffer_Release(&filter);
+    return found;
+}
+
+static int added(PyObject *owner, int hashes, Walk walk)
+{
+    Py_buffer filter;
+    if (!open_table(owner, &filter, 1))
+        return 0;
+    put_in(filter.buf, (uint64_t)filter.len * 8, hashes, walk);
+    PyBuffer_Release(&filter);
+    return 1;
+}
+
+static PyObject *bloom_meet(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    const uint8_t *key;
+    int hashes, found = 0;
+    if (!has_arguments(count, 3) || !(hashes = hashes_in(given[1])) || !(key = key_in(given[2])))
+        return NULL;
+    if (!PyTuple_CheckExact(given[0]) || !PyTuple_GET_SIZE(given[0])) {
+        PyErr_SetString(PyExc_ValueError, "no filter");
+        return NULL;
+    }
+    Walk walk = walk_of(key);
+    for (Py_ssize_t at = 0; !found && at < PyTuple_GET_SIZE(given[0]); at++)
+        found = asked(PyTuple_GET_ITEM(given[0], at), hashes, walk);
+    if (found < 0 || (!found && !added(PyTuple_GET_ITEM(given[0], 0), hashes, walk)))
+        return NULL;
+    return PyBool_FromLong(!found);
+}
+
 #define FAST(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL
 
 static PyMethodDef methods[] = {
     {"certain_has", FAST(certain_has), "Whether a key is certainly known."},
     {"certain_add", FAST(certain_add), "A key is certainly known from now on."},
     {"certain_lacks", FAST(certain_lacks), "Numbers of those of many keys that are of another host or not known."},
-    {"certain_unheard", FAST(certain_unheard), "The same, without those that a linker was heard to link."},
+    {"certain_unheard", FAST(certain_unheard), "The same, without links between hosts that say nothing new, which are noted."},
     {"certain_move", FAST(certain_move), "What a table knows is known to a larger one from now on."},
     {"bloom_has", FAST(bloom_has), "Whether a key may have been added."},
     {"bloom_add", FAST(bloom_add), "Add a key."},
+    {"bloom_meet", FAST(bloom_meet), "Add a key that no filter has to the first."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -6,8 +6,9 @@ Called for seeds and, inside the turn that settles a page, for the links the pag
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache, partial
 
-from skitter.frontier.keyset_plain import MOST_LINKERS, has_linker
+from skitter.frontier.keyset_plain import MOST_LINKERS, has_linker, is_doubled, is_no_news
 from skitter.frontier.rocks.book import Book
 from skitter.frontier.rocks.rows import HostRow, UrlRow, fresh
 from skitter.frontier.rocks.trap_views import trap_words
@@ -43,6 +44,8 @@ class Admission:
         self._traps = traps
         self._budget = politeness.host_budget
         self._prioritizer = prioritizer
+        # of a few depths, again and again: 0.1 us instead of 0.8
+        self._lane = lru_cache(maxsize=256)(partial(_lane_of_link, prioritizer))
 
     def admit(self, turn: Turn, found: Discovered) -> Verdict:
         seed = found.via is not _LINK and _stands_for_a_seed(found)
@@ -67,39 +70,42 @@ class Admission:
 
     def admit_run(self, turn: Turn, run: Sequence[Discovered]) -> list[Verdict]:
         """Links that differ in URL, key and host alone. What new ones of a host have in common is done once."""
-        book, row_of = turn.book, turn.known_url
-        has, add, see = book.certain.has, book.certain.add, book.seen.add
+        if not _is_plain(run[0]):
+            return [self.admit(turn, found) for found in run]
+        book, is_new = turn.book, turn.is_new
+        has, add = book.certain.has, book.certain.add
         verdicts: list[Verdict] = []
         entering: list[Discovered] = []
         way: Way | None = None
-        host = ""
+        host, linker = "", b""
         for found in run:
             key = found.key
-            if not has(key) and row_of(key) is None:
-                if found.host != host:
-                    # the host of what is known is left alone: it need not even be read
-                    entering = _enter(turn, way, entering)
-                    way, host = self._way(turn, found, len(run)), found.host
-                if way is not None and self._passes(turn, found):
-                    if way[4]:
-                        book.recent.put(key, way[4])
-                    see(key)
-                    add(key)
-                    entering.append(found)
-                    verdicts.append(ADDED)
-                    continue
-            # what is decided by what was admitted must find it there
-            entering = _enter(turn, way, entering)
-            verdicts.append(self.admit(turn, found))
+            if has(key) or not is_new(key):
+                # what is decided by what was admitted must find it there
+                entering = _enter(turn, way, entering)
+                verdicts.append(self.admit(turn, found))
+                continue
+            add(key)
+            if found.host != host:
+                # the host of what is known is left alone: it need not even be read
+                entering = _enter(turn, way, entering)
+                host, linker = found.host, _linker(found)
+                way = self._way(turn, found, linker, len(run))
+            if linker:
+                book.recent.put(key, linker)
+            if way is not None and self._passes(turn, found):
+                entering.append(found)
+                verdicts.append(ADDED)
+            else:
+                entering = _enter(turn, way, entering)
+                verdicts.append(self._let_in(turn, found, self._row(found)))
         _enter(turn, way, entering)
         return verdicts
 
-    def _way(self, turn: Turn, first: Discovered, count: int) -> Way | None:
+    def _way(self, turn: Turn, first: Discovered, linker: bytes, count: int) -> Way | None:
         """For links of a page to a host of which nothing is known that may speak against them; None when each is
         to be looked at by itself. What cannot change within a turn is found out once: 1 us instead of 5."""
-        if first.via is not _LINK or first.requisite or first.hops:
-            return None
-        kind = first.host, first.depth, first.priority, _linker(first)
+        kind = first.host, first.depth, first.priority, linker
         way = turn.ways.get(kind) or self._new_way(turn, first, kind)
         if way is None or way[1].traps or turn.tally.domains:
             return None
@@ -114,8 +120,8 @@ class Admission:
             return None
         if self._scope.is_by_host and self._outside(turn, first.url) is not None:
             return None
-        priority = self._priority(first, kind[3])
-        way = turn.ways[kind] = ident, host, priority, tier_of(priority) + 1, kind[3]
+        priority, lane = self._lane(first.priority, first.depth, len(kind[3]) // 2)
+        way = turn.ways[kind] = ident, host, priority, lane, kind[3]
         return way
 
     def _passes(self, turn: Turn, found: Discovered) -> bool:
@@ -157,6 +163,10 @@ class Admission:
     def _enter(self, turn: Turn, found: Discovered) -> Verdict:
         row = self._row(found)
         self._learn(turn, found.key, _NEEDED if found.requisite else row.linkers)
+        return self._let_in(turn, found, row)
+
+    def _let_in(self, turn: Turn, found: Discovered, row: UrlRow) -> Verdict:
+        """It is known already that it is new."""
         ident, known_host = turn.look(found.host)
         refused = self._judge(turn, found, known_host)
         if refused is not None:
@@ -196,10 +206,10 @@ class Admission:
         if found.requisite:
             return marks != _NEEDED
         linker = _linker(found)
-        if not linker or len(marks) >= len(_ENOUGH) or has_linker(marks, linker):
+        if not linker or is_no_news(marks, linker):
             return False
         marks += linker
-        if _doubled(marks):
+        if is_doubled(marks):
             return True
         turn.book.recent.put(found.key, marks)
         return False
@@ -293,6 +303,19 @@ def _enter(turn: Turn, way: Way | None, entering: list[Discovered]) -> list[Disc
     return []
 
 
+def _lane_of_link(
+    prioritizer: Prioritizer, given: int | None, depth: int, linking_hosts: int
+) -> tuple[int, int]:
+    """The priority of a new link, and the lane that it waits in."""
+    priority = prioritizer.priority(_LINK, depth, linking_hosts) if given is None else given
+    return priority, tier_of(priority) + 1
+
+
+def _is_plain(found: Discovered) -> bool:
+    """A link to follow, and nothing else."""
+    return found.via is _LINK and not found.requisite and not found.hops
+
+
 def _earned(budget: int, host: HostRow) -> int:
     """The operator's word for a host is the last; the crawl's own grows with what the host is worth."""
     has_own = host.policy is not None and host.policy.budget is not None
@@ -314,11 +337,6 @@ def _linker(found: Discovered) -> bytes:
     """The mark of the host that links a URL; nothing when it is the URL's own host."""
     parent = found.parent
     return b"" if parent is None or parent[:8] == found.key[:8] else parent[:2]
-
-
-def _doubled(marks: bytes) -> bool:
-    count = len(marks) // 2
-    return count > 1 and count & (count - 1) == 0
 
 
 def _count_refusal(turn: Turn, reason: str, change: int) -> None:

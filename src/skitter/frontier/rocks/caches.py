@@ -117,7 +117,7 @@ class RecentKeys:
 
     def __init__(self, limit: int) -> None:
         self._half = max(1, limit // 2)
-        # whom `CertainKeys.unheard` asks
+        # whom `CertainKeys.unheard` asks, and what it notes in the younger
         self.young: dict[bytes, bytes] = {}
         self.old: dict[bytes, bytes] = {}
 
@@ -127,6 +127,10 @@ class RecentKeys:
 
     def put(self, key: bytes, marks: bytes) -> None:
         self.young[key] = marks
+        self.age()
+
+    def age(self) -> None:
+        """After the younger was written to."""
         if len(self.young) >= self._half:
             self.old, self.young = self.young, {}
 

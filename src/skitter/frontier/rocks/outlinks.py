@@ -1,8 +1,9 @@
 """The links that a page brought: which of them are known, and admission for the others.
 
 Inside the turn that settles the page. A link within the page's own host to a key that is known for certain says
-nothing new, nor does one from a host that was heard to link it: both cost a look at a table, 0.1 us, where
-admission takes 1.5, and 5 to 20 with a read. Never decides what is let in.
+nothing new, nor does one between hosts to what is known, unless it doubles the hosts that were heard to link it:
+both cost a look at a table, 0.1 us, where admission takes 1.5 to 5, and 5 to 20 with a read. Never decides what
+is let in.
 """
 
 from __future__ import annotations
@@ -45,11 +46,13 @@ def admit_links(turn: Turn, admission: Admission, ident: bytes, bundles: Sequenc
 
 
 def _unsure(turn: Turn, ident: bytes, bundle: Bundle) -> Sequence[int]:
-    """The places of links that admission has to be asked about: those that are not known for certain within
-    their host, and that the page's host was not heard to link."""
-    if bundle.via is not _LINK:
+    """The places of links that admission has to be asked about. The others are known, and who links them is noted
+    as admission would (`Admission._is_news`)."""
+    if bundle.via is not _LINK or bundle.requisite:
         return range(size(bundle))
     certain, recent, parent = turn.book.certain, turn.book.recent, bundle.parent
     if parent is None or len(parent) != _KEY:
         return certain.lacks(bundle.keys, ident)
-    return certain.unheard(bundle.keys, ident, recent.young, recent.old, parent[:2])
+    unsure = certain.unheard(bundle.keys, ident, recent.young, recent.old, parent)
+    recent.age()
+    return unsure

@@ -313,9 +313,13 @@ def slot_of(host_id: bytes, lane: int, priority: int, seq: int) -> bytes:
 
 def fresh(found: Discovered, priority: int, lane: int, linkers: bytes) -> Fresh:
     """`found` is one of them. What it leaves open has its default."""
-    before = (_QUEUED, priority, found.depth, found.via, found.parent, found.hops)
-    # without the head of an array of less than 16 values
-    return lane, priority, encode(before)[1:] + _SLOT, _after_slot(linkers)
+    before, hops = _around_parent(priority, found.depth, found.via, found.hops)
+    return (
+        lane,
+        priority,
+        before + encode(found.parent) + hops,
+        _BEFORE_LINKERS + encode(linkers) + _AFTER_LINKERS,
+    )
 
 
 def placed(
@@ -334,9 +338,20 @@ def placed(
 
 
 @lru_cache(maxsize=256)
-def _after_slot(linkers: bytes) -> bytes:
-    row = UrlRow(url="", state=0, priority=0, depth=0, via=Via.LINK, linkers=linkers)
-    return b"".join(map(encode, msgspec.structs.astuple(row)[_SLOT_AT + 1 :]))
+def _around_parent(priority: int, depth: int, via: Via, hops: int) -> tuple[bytes, bytes]:
+    """What lies between a new URL and its parent, and between that and its slot."""
+    return b"".join(map(encode, (_QUEUED, priority, depth, via))), encode(hops) + _SLOT
+
+
+def _around_linkers() -> tuple[bytes, bytes]:
+    """What lies between the slot of a new URL and its linkers, and after those: the same for all."""
+    values = msgspec.structs.astuple(UrlRow(url="", state=0, priority=0, depth=0, via=Via.LINK))
+    linkers = UrlRow.__struct_fields__.index("linkers")
+    before, after = values[_SLOT_AT + 1 : linkers], values[linkers + 1 :]
+    return b"".join(map(encode, before)), b"".join(map(encode, after))
+
+
+_BEFORE_LINKERS, _AFTER_LINKERS = _around_linkers()
 
 
 def lane_of(slot: bytes) -> int:

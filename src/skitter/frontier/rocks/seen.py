@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from skitter.frontier.base import FilterFigures
-from skitter.frontier.keyset import bloom_add, bloom_has
+from skitter.frontier.keyset import bloom_add, bloom_has, bloom_meet
 
 PARTITIONS = 16
 _FIRST_LAYER = 16_384
@@ -74,6 +74,7 @@ class SeenFilter:
         """`empty`: the store knows no URL yet, so holding nothing is holding everything."""
         self._limit = limit_bytes // PARTITIONS
         self._layers: list[list[_Layer]] = [[_Layer(0)] for _ in range(PARTITIONS)]
+        self._filters = [_filters(layers) for layers in self._layers]
         self._trusted = [empty] * PARTITIONS
         self._cursor: bytes | None = None if empty else b""
         self.asked = self.maybes = self.mistaken = 0
@@ -89,6 +90,23 @@ class SeenFilter:
                 self.maybes += 1
                 return False
         return True
+
+    def meets(self, key: bytes) -> bool:
+        """`is_new`, and `add` if it is: in one go, as most new keys are both asked about and added."""
+        part = key[0] >> 4
+        if not self._trusted[part]:
+            return False
+        top = self._layers[part][-1]
+        if top.count >= top.capacity:
+            if is_new := self.is_new(key):
+                self.add(key)
+            return is_new
+        self.asked += 1
+        if bloom_meet(self._filters[part], _HASHES, key):
+            top.count += 1
+            return True
+        self.maybes += 1
+        return False
 
     def was_mistaken(self, key: bytes) -> None:
         """A "maybe" about this key that the store answered with no."""
@@ -116,11 +134,13 @@ class SeenFilter:
             layer = _Layer(len(layers))
             if sum(each.bytes for each in layers) + layer.bytes <= self._limit:
                 layers.append(layer)
+                self._filters[part] = _filters(layers)
                 return True
             top.last = True
         if top.count < _OVERFULL * top.capacity:
             return True
         layers.clear()
+        self._filters[part] = ()
         self._trusted[part] = False
         return False
 
@@ -170,6 +190,7 @@ class SeenFilter:
         self._layers = [
             [_Layer(number, layer) for number, layer in enumerate(layers)] for _, layers in saved.partitions
         ]
+        self._filters = [_filters(layers) for layers in self._layers]
         self._cursor = None
         return True
 
@@ -184,6 +205,11 @@ class SeenFilter:
             false_positive_rate=self.mistaken / new if new else 0.0,
             fill=sum(layer.count for layer in layers) / max(1, sum(layer.capacity for layer in layers)),
         )
+
+
+def _filters(layers: list[_Layer]) -> tuple[mmap, ...]:
+    """Bits of the youngest layer, to which keys are added, and of the older ones."""
+    return tuple([layer.bits for layer in reversed(layers)])
 
 
 def _fits(layers: list[tuple[int, bytes]]) -> bool:

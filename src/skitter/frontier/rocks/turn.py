@@ -144,8 +144,19 @@ class Turn:
             return row
         if (raw := self._raw.get(key)) is not None:
             return decode_url(raw)
-        if self.book.seen.is_new(key):
-            return None
+        return None if self.book.seen.is_new(key) else self._stored(key)
+
+    def is_new(self, key: bytes) -> bool:
+        """Whether nobody knows this key yet; the filter does from now on."""
+        seen = self.book.seen
+        if seen.meets(key):
+            return True
+        if key in self._urls or key in self._raw or self._stored(key) is not None:
+            return False
+        seen.add(key)
+        return True
+
+    def _stored(self, key: bytes) -> UrlRow | None:
         row = self.book.url(key)
         if row is None:
             self.book.seen.was_mistaken(key)
@@ -210,15 +221,20 @@ class Turn:
 
     def enqueue(self, key: UrlKey, row: UrlRow, ident: bytes, host: HostRow) -> None:
         """Give a URL a place in its host's queue; its former state must already be taken off the count."""
-        self.tally.seq += 1
         tier = tier_of(row.priority)
+        self._place(key, row, ident, tier)
+        host.queued[tier] += 1
+        self.tally.tiers[tier] += 1
+        self._lower(host, tier, row.slot)
+        self.count(_QUEUED, 1)
+
+    def _place(self, key: UrlKey, row: UrlRow, ident: bytes, tier: int) -> None:
+        self.tally.seq += 1
         row.slot = slot_of(ident, tier + 1, row.priority, self.tally.seq)
         row.state = _QUEUED
         row.due = 0.0
         self.put("queue", row.slot, key)
         self.put_url(key, row)
-        self._lengthen(host, tier, row.slot)
-        self.count(_QUEUED, 1)
 
     def enqueue_fresh(self, links: Sequence[Discovered], fresh: Fresh, ident: bytes, host: HostRow) -> None:
         """Admit new URLs that are alike, as `enqueue` does one: their rows are written without being made."""
@@ -243,25 +259,32 @@ class Turn:
             # its host has nothing to write: three of five links from elsewhere end here
             self.put_url(key, row)
             return
-        ident, host = self.host(host_of(row.url))
-        if host.lease is not None and key in self.book.lease_slots(ident, host.lease.token):
+        ident, host = self.look(host_of(row.url))
+        if host is None or (host.lease and key in self.book.lease_slots(ident, host.lease.token)):
             self.put_url(key, row)
             return
-        tier = tier_of(row.priority)
-        host.queued[tier] -= 1
-        self.tally.tiers[tier] -= 1
-        self.count(UrlState.QUEUED, -1)
+        former = tier_of(row.priority)
         self.dequeue(row)
         row.priority = priority
+        if tier_of(priority) == former:
+            self._move(key, row, ident, host)
+            return
+        self.take(ident, host, Host(host.host))
+        host.queued[former] -= 1
+        self.tally.tiers[former] -= 1
+        self.count(_QUEUED, -1)
         self.enqueue(key, row, ident, host)
 
-    def _lengthen(self, host: HostRow, tier: int, slot: bytes) -> None:
-        host.queued[tier] += 1
-        self.tally.tiers[tier] += 1
-        self._lower(host, tier, slot)
+    def _move(self, key: UrlKey, row: UrlRow, ident: bytes, host: HostRow) -> None:
+        """To another place of its tier: its host has nothing to write, unless the place is the first. Seven of
+        ten new priorities end here."""
+        tier = tier_of(row.priority)
+        self._place(key, row, ident, tier)
+        if _is_lower(host, tier, row.slot):
+            self._lower(self.take(ident, host, Host(host.host)), tier, row.slot)
 
     def _lower(self, host: HostRow, tier: int, slot: bytes) -> None:
-        if host.lows[tier] and slot[9:] < host.lows[tier]:
+        if _is_lower(host, tier, slot):
             host.lows[tier] = slot[9:]
 
     def dequeue(self, row: UrlRow) -> None:
@@ -366,6 +389,11 @@ class Turn:
 def _after(ident: bytes) -> bytes:
     """The end of a host's range in the tables that are keyed by it."""
     return ident + b"\xff" * 9
+
+
+def _is_lower(host: HostRow, tier: int, slot: bytes) -> bool:
+    low = host.lows[tier]
+    return bool(low) and slot[9:] < low
 
 
 def _is_still_out(row: HostRow) -> bool:
