@@ -272,7 +272,7 @@ def crawl_rows(measured: dict[str, list[dict[str, float]]]) -> Iterator[tuple[ob
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.service", description=__doc__)
     parser.add_argument("--pages", type=int, default=100_000, help="for the server, of which half counts")
-    parser.add_argument("--crawl-pages", type=int, default=25_000, help="of each crawl; 0 for none")
+    parser.add_argument("--crawl-pages", type=int, default=50_000, help="of each crawl; 0 for none")
     parser.add_argument("--rounds", type=int, default=3, help="of crawls")
     options = parser.parse_args()
     nginx = shutil.which("nginx")
