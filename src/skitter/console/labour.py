@@ -193,7 +193,10 @@ class Relieved:
 
     @property
     def in_flight(self) -> int:
-        return self._alone.in_flight + (self._gang.in_flight if self._gang is not None else 0)
+        if self._gang is None:
+            return self._alone.in_flight
+        # requests of this process are among the gang's once it works along
+        return self._gang.in_flight + (0 if self._gang.works_along else self._alone.in_flight)
 
     def drain(self) -> None:
         self._is_ending = True
@@ -293,6 +296,10 @@ class Gang:
     @property
     def in_flight(self) -> int:
         return self._crew.in_flight
+
+    @property
+    def works_along(self) -> bool:
+        return self._own is not None
 
     def measure(self, telemetry: Telemetry) -> None:
         telemetry.gauge(Metric.IN_FLIGHT, self._crew.in_flight)
