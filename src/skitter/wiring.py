@@ -175,7 +175,7 @@ async def leading_office(
 ) -> AsyncIterator[tuple[Crew, Reception]]:
     """The office behind a unix socket, for workers that this process starts, and that end when it does."""
     crew = Crew(office.desk, office.clock, leashed=True)
-    # its few workers hold hosts enough to wait for so many pages: 3 % less CPU than with half of them
+    # its few workers hold hosts enough to wait for so many pages, in half as many commits
     reception = Reception(crew, settings, office.clock, at_once=COMMITTED_AT_ONCE)
     async with listening(reception, place):
         yield crew, reception
