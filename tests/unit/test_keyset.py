@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from mmap import mmap
 from types import ModuleType
 
@@ -154,6 +155,10 @@ def test_near_fingerprints_are_the_same_with_and_without_the_kernel(
     assert nearwords.suspects(kernel, _masks(), every) == nearwords_plain.suspects(plain, _masks(), every)
     for one in asked[:3]:
         assert nearwords.close_to(one, every, 30) == nearwords_plain.close_to(one, every, 30)
+        stored = struct.pack(f">{len(every)}Q", *every)
+        for raw in (stored, stored[:-3]):
+            assert nearwords.close_in(one, raw, 30) == nearwords_plain.close_in(one, raw, 30)
+        assert nearwords.close_in(one, stored, 30) == nearwords.close_to(one, every, 30)
 
 
 @pytest.mark.parametrize("number", [-1, 1 << 64])

@@ -6,7 +6,7 @@
 #include <Python.h>
 #include <stdint.h>
 
-enum { PROBES = 33, ASKED = 2 * PROBES + 1, MASKS = 4096, WORDS = 2 };
+enum { PROBES = 33, ASKED = 2 * PROBES + 1, MASKS = 4096, WORDS = 2, WIDTH = 8 };
 
 static const uint64_t FIRST = 0x9E3779B97F4A7C15u, SECOND = 0xBF58476D1CE4E5B9u;
 static const uint64_t LOWER = (uint64_t)1 << 32, PARITY = (uint64_t)1 << 33;
@@ -206,12 +206,47 @@ static PyObject *close_to(PyObject *module, PyObject *const *given, Py_ssize_t c
     return close_ones(given[1], fingerprint, most);
 }
 
+static uint64_t big_endian(const unsigned char *bytes)
+{
+    uint64_t number = 0;
+    for (int at = 0; at < WIDTH; at++)
+        number = number << 8 | bytes[at];
+    return number;
+}
+
+static PyObject *close_in(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    uint64_t fingerprint;
+    if (count != 3 || !PyBytes_Check(given[1])) {
+        PyErr_SetString(PyExc_TypeError, "a fingerprint, others in bytes, and how many bits may differ");
+        return NULL;
+    }
+    if (!read_fingerprint(given[0], &fingerprint))
+        return NULL;
+    long most = PyLong_AsLong(given[2]);
+    if (most == -1 && PyErr_Occurred())
+        return NULL;
+    const unsigned char *bytes = (const unsigned char *)PyBytes_AS_STRING(given[1]);
+    PyObject *found = PyList_New(0);
+    for (Py_ssize_t at = 0; found && at + WIDTH <= PyBytes_GET_SIZE(given[1]); at += WIDTH) {
+        uint64_t other = big_endian(bytes + at);
+        if (__builtin_popcountll(other ^ fingerprint) > most)
+            continue;
+        PyObject *number = PyLong_FromUnsignedLongLong(other);
+        if (!number || PyList_Append(found, number) < 0)
+            Py_CLEAR(found);
+        Py_XDECREF(number);
+    }
+    return found;
+}
+
 #define FAST(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL
 
 static PyMethodDef methods[] = {
     {"add", FAST(add), "Add the halves of fingerprints."},
     {"suspects", FAST(suspects), "For each fingerprint the numbers of its probes that may be there."},
     {"close_to", FAST(close_to), "Those of many fingerprints that differ from one in so many bits at most."},
+    {"close_in", FAST(close_in), "The same of fingerprints as they are stored, one behind the other."},
     {NULL, NULL, 0, NULL},
 };
 

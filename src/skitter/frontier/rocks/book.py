@@ -48,6 +48,8 @@ _CACHED_EVIDENCE = 16_384
 # Of the JDK's documentation one page in three credits a parent of thousands of pages ago, whose row is read when
 # its kind was forgotten: 20 us, 6 a page with half as many.
 _CACHED_KINDS = 16_384
+# Of 100 to 600 bytes.
+_CACHED_NEAR = 4096
 # Longer ones are some site's own.
 _COMMON_ROBOTS = 4_096
 
@@ -91,6 +93,8 @@ class Book:
         self.due_low = b""
         self.timers_low = b""
         self.near = NearIndex(store, memory.near_filter, store.folder / "near.filter")
+        # rows of its index, empty where there is none: pages of one template ask for the same ten again and again
+        self.near_rows: Lasting[bytes, bytes] = Lasting(_CACHED_NEAR)
         self.tally = self._load_tally()
         # A clock that was set back since the last commit is caught up with: appointments keep their distance.
         self.skew = max(self.tally.skew, self.tally.now - now)
@@ -130,6 +134,7 @@ class Book:
         self.judged.clear()
         self.evidence.clear()
         self.kinds.clear()
+        self.near_rows.clear()
         self.ready = ReadyMarks()
         self.due_low = b""
         self.timers_low = b""
@@ -150,6 +155,7 @@ class Book:
             self._anchors,
             self._held,
             self.evidence,
+            self.near_rows,
         ):
             cache.trim()
         self.certain.make_room(sum(self.tally.urls.values()))

@@ -76,8 +76,7 @@ def look_up(turn: Turn, fingerprint: int) -> int | None:
     if suspects:
         if _may_be_there(suspects, fingerprint) and _get(turn, _whose_key(fingerprint)):
             return fingerprint
-        for name in suspects:
-            candidates += _fingerprints(_get(turn, name))
+        candidates += turn.book.near.close_in(fingerprint, b"".join([_get(turn, name) for name in suspects]))
     if not candidates:
         return None
     # what was added in this turn may have been removed in it
@@ -96,10 +95,10 @@ def _add(turn: Turn, key: bytes, fingerprint: int) -> None:
     rows = {WHOSE + own: key + bytes(4)}
     for name in rows_of(fingerprint):
         # the look-up before has read it, unless the filter knows that it is not there
-        raw = turn.near.get(name, b"")
+        raw = turn.near.get(name) or b""
         if len(raw) < MOST_ALIKE * _WIDTH:
             rows[name] = raw + own
-    turn.near |= rows
+    turn.near.update(rows)
     turn.put_all(TABLE, rows.items())
     turn.originals.append(fingerprint)
 

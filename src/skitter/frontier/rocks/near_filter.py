@@ -19,10 +19,10 @@ from mmap import mmap
 from pathlib import Path
 
 try:
-    from skitter.native.nearwords import add, close_to, suspects
+    from skitter.native.nearwords import add, close_in, close_to, suspects
 except ImportError:
     # numpy comes with it, in 0.1 s: only who settles pages needs it
-    from skitter.frontier.rocks.nearwords_plain import add, close_to, suspects
+    from skitter.frontier.rocks.nearwords_plain import add, close_in, close_to, suspects
 
 _WORD = 8
 _MASKS = 4_096
@@ -47,6 +47,7 @@ class NearFilter:
     upper half, from it on of the lower."""
 
     close_to = staticmethod(close_to)
+    close_in = staticmethod(close_in)
 
     def __init__(self, size: int) -> None:
         # memory that was never written to takes none

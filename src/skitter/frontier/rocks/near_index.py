@@ -83,6 +83,11 @@ class NearIndex:
         """Those of the others that are near."""
         return self._sieve().close_to(fingerprint, others, NEAR) if others else []
 
+    def close_in(self, fingerprint: int, rows: bytes) -> list[int]:
+        """Those near it in rows by halves, one behind the other. Pages of one template find ten rows with 27
+        fingerprints, which took 0.5 us each in Python."""
+        return self._sieve().close_in(fingerprint, rows, NEAR)
+
     def _sieve(self) -> NearFilter:
         if self._filter is None:
             self._filter = self._restored()

@@ -4,6 +4,7 @@ and does it where none was built. Words and masks are the caller's; `near_filter
 
 from __future__ import annotations
 
+import struct
 from mmap import mmap
 
 import numpy as np
@@ -13,6 +14,7 @@ from skitter.schedule.near import PROBES, distance
 
 Words = NDArray[np.uint64]
 
+_WIDTH = 8
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFF_FFFF)
 # Of a half: itself, and with each of its bits the other way.
@@ -59,6 +61,12 @@ def suspects(words: mmap, masks: bytes, fingerprints: list[int]) -> list[list[in
 
 def close_to(fingerprint: int, others: list[int], most: int) -> list[int]:
     return [other for other in others if distance(fingerprint, other) <= most]
+
+
+def close_in(fingerprint: int, stored: bytes, most: int) -> list[int]:
+    """Of fingerprints of 8 bytes each, one behind the other; what is left over at the end is none."""
+    others = struct.unpack_from(f">{len(stored) // _WIDTH}Q", stored)
+    return close_to(fingerprint, list(others), most)
 
 
 def _places(words: Words, masks: bytes, mixed: Words, turn: int) -> tuple[Words, Words]:

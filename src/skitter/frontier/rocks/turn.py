@@ -74,7 +74,7 @@ class Turn:
         # hosts that were looked for in vain: until one is taken, which is then touched
         self._unknown: set[bytes] = set()
         self.ways: dict[KindOfLink, Way] = {}
-        self.near: dict[bytes, bytes] = {}
+        self.near = book.near_rows
         self.originals: list[int] = []
         self.led_on: set[bytes] = set()
         self.suspects: dict[int, tuple[bytes, ...]] = {}
