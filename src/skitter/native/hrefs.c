@@ -1,71 +1,27 @@
-/* The plain hrefs of a page resolved and hashed in one call: names and `../` only, on a folder of the same host, and
- * nothing in the path that a canonical form would change. All others are left to urls/canonical.py and urls/keys.py,
- * whose answers these are. And what is made of a page's links once they are resolved (urls/links_plain.py). */
+/* The plain hrefs of a page resolved and hashed in one call (hrefs_core.h says which those are). All others are left to
+ * urls/canonical.py and urls/keys.py, whose answers these are. And what is made of a page's links once they are
+ * resolved (urls/links_plain.py). */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "blake2b.h"
-
-enum { ROOM = 2048 };
+#include "hrefs_core.h"
 
 typedef struct {
-    const char *bytes;
-    size_t length;
-    size_t root;  /* where the path begins */
-    size_t plain; /* how much of it a canonical form leaves as it is */
+    Folder folder;
     PyObject *host;
-    const char *prefix; /* BLAKE2B_KEY bytes */
-} Folder;
+    const char *prefix;   /* BLAKE2B_KEY bytes */
+    PyObject *parameters; /* a set of names: those that a canonical form keeps with any value */
+} Page;
 
 static PyObject *href_name, *rel_name, *nofollow, *line_end;
 
-static int is_name(unsigned char c)
+/* A new reference: the URL, its key and its host. */
+static PyObject *triple_of(PyObject *host, const char *url, size_t length, const uint8_t *key)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-}
-
-/* One or more segments that begin with a letter, a digit, `_` or `-`, with one slash between them or at the end. */
-static int is_plain(const char *href, size_t length)
-{
-    int begins = 1;
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)href[i];
-        if (is_name(c))
-            begins = 0;
-        else if (begins || (c != '.' && c != '~' && c != '/'))
-            return 0;
-        else
-            begins = c == '/';
-    }
-    return length > 0;
-}
-
-static size_t plain_part(const char *url, size_t length, size_t root)
-{
-    while (root < length && url[root] != '?' && url[root] != '%' && url[root] != ';' && url[root] != '(')
-        root++;
-    return root;
-}
-
-/* How much of the folder is left after `ups` steps up; never less than its root. */
-static size_t above(const Folder *folder, size_t ups)
-{
-    size_t end = folder->length - 1;
-    for (; ups && end > folder->root; ups--)
-        do
-            end--;
-        while (folder->bytes[end] != '/');
-    return end + 1;
-}
-
-static PyObject *resolved(const Folder *folder, const char *url, size_t length)
-{
-    uint8_t key[2 * BLAKE2B_KEY];
-    memcpy(key, folder->prefix, BLAKE2B_KEY);
-    blake2b_key((const uint8_t *)url + folder->root, length - folder->root, key + BLAKE2B_KEY);
     PyObject *text = PyUnicode_New((Py_ssize_t)length, 127);
-    PyObject *bytes = PyBytes_FromStringAndSize((const char *)key, sizeof key);
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)key, 2 * BLAKE2B_KEY);
     PyObject *triple = text && bytes ? PyTuple_New(3) : NULL;
     if (!triple) {
         Py_XDECREF(text);
@@ -75,12 +31,58 @@ static PyObject *resolved(const Folder *folder, const char *url, size_t length)
     memcpy(PyUnicode_1BYTE_DATA(text), url, length);
     PyTuple_SET_ITEM(triple, 0, text);
     PyTuple_SET_ITEM(triple, 1, bytes);
-    PyTuple_SET_ITEM(triple, 2, Py_NewRef(folder->host));
+    PyTuple_SET_ITEM(triple, 2, Py_NewRef(host));
     return triple;
 }
 
+/* `form` is path and query as they are hashed. */
+static PyObject *resolved(const Page *page, const Plain *plain, const char *url, size_t length, const char *form)
+{
+    uint8_t key[2 * BLAKE2B_KEY];
+    blake2b_key((const uint8_t *)form, length - plain->root, key + BLAKE2B_KEY);
+    if (!plain->is_other) {
+        memcpy(key, page->prefix, BLAKE2B_KEY);
+        return triple_of(page->host, url, length, key);
+    }
+    blake2b_key((const uint8_t *)url, plain->root, key);
+    PyObject *host = PyUnicode_FromStringAndSize(url, (Py_ssize_t)plain->root);
+    PyObject *triple = host ? triple_of(host, url, length, key) : NULL;
+    Py_XDECREF(host);
+    return triple;
+}
+
+/* 1 when all names are among those that are kept, -1 on an error. */
+static int are_kept(PyObject *names, const Parameter *parameters, size_t count)
+{
+    int kept = 1;
+    for (size_t i = 0; i < count && kept > 0; i++) {
+        PyObject *name = PyUnicode_FromStringAndSize(parameters[i].text, (Py_ssize_t)parameters[i].name_length);
+        kept = name ? PySet_Contains(names, name) : -1;
+        Py_XDECREF(name);
+    }
+    return kept;
+}
+
+/* Of an href with a query, whose URL but for it was written: None where the query is not plain. */
+static PyObject *resolve_query(const Page *page, const Plain *plain, char *url, size_t path_end)
+{
+    Parameter parameters[MOST_PARAMETERS];
+    size_t count = split_query(plain->query, plain->query_length, parameters);
+    int kept = count ? are_kept(page->parameters, parameters, count) : 0;
+    if (kept < 0)
+        return NULL;
+    if (!kept)
+        Py_RETURN_NONE;
+    char form[ROOM];
+    memcpy(form, url + plain->root, path_end - plain->root);
+    size_t length = (size_t)(write_query(parameters, count, url + path_end) - url);
+    sort_parameters(parameters, count);
+    write_query(parameters, count, form + path_end - plain->root);
+    return resolved(page, plain, url, length, form);
+}
+
 /* A new reference: the URL, its key and its host, or None where the href is not plain. */
-static PyObject *resolve_one(const Folder *folder, PyObject *href)
+static PyObject *resolve_one(const Page *page, PyObject *href)
 {
     if (!PyUnicode_Check(href)) {
         PyErr_SetString(PyExc_TypeError, "an href is a str");
@@ -88,19 +90,15 @@ static PyObject *resolve_one(const Folder *folder, PyObject *href)
     }
     if (!PyUnicode_IS_ASCII(href))
         Py_RETURN_NONE;
-    const char *rest = (const char *)PyUnicode_1BYTE_DATA(href);
-    size_t length = (size_t)PyUnicode_GET_LENGTH(href), ups = 0;
-    if (folder->length + length > ROOM)
-        Py_RETURN_NONE;
-    for (; length >= 3 && !memcmp(rest, "../", 3); ups++, rest += 3, length -= 3)
-        ;
-    size_t kept = above(folder, ups);
-    if (!is_plain(rest, length) || kept > folder->plain)
-        Py_RETURN_NONE;
     char url[ROOM];
-    memcpy(url, folder->bytes, kept);
-    memcpy(url + kept, rest, length);
-    return resolved(folder, url, kept + length);
+    Plain plain;
+    size_t length = (size_t)PyUnicode_GET_LENGTH(href);
+    if (!take_apart(&page->folder, (const char *)PyUnicode_1BYTE_DATA(href), length, &plain))
+        Py_RETURN_NONE;
+    size_t path_end = write_path(&plain, url);
+    if (plain.query)
+        return resolve_query(page, &plain, url, path_end);
+    return resolved(page, &plain, url, path_end, url + plain.root);
 }
 
 /* False, with no error set, where no href on this folder is plain. */
@@ -112,7 +110,16 @@ static int is_usable(PyObject *folder, PyObject *host)
     size_t length = (size_t)PyUnicode_GET_LENGTH(folder), root = (size_t)PyUnicode_GET_LENGTH(host);
     if (root >= length || bytes[root] != '/' || bytes[length - 1] != '/')
         return 0;
-    return !memchr(bytes, '@', length) && !memchr(bytes, '#', length);
+    return !memchr(bytes, '@', root) && !memchr(bytes, '#', length);
+}
+
+static Folder folder_of(PyObject *text, PyObject *host, int others)
+{
+    Folder folder = {.bytes = (const char *)PyUnicode_1BYTE_DATA(text), .others = others};
+    folder.length = (size_t)PyUnicode_GET_LENGTH(text);
+    folder.root = (size_t)PyUnicode_GET_LENGTH(host);
+    folder.settled = settled_length(folder.bytes, folder.length, folder.root);
+    return folder;
 }
 
 static int append_place(PyObject *places, Py_ssize_t place)
@@ -139,11 +146,11 @@ static PyObject *recall(const Known *known, PyObject *href, PyObject *odd, Py_ss
     return Py_NewRef(one ? one : Py_None);
 }
 
-static int fill(PyObject *found, PyObject *odd, PyObject *links, const Folder *folder, const Known *known)
+static int fill(PyObject *found, PyObject *odd, PyObject *links, const Page *page, const Known *known)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(links); i++) {
         PyObject *href = PyObject_GetAttr(PyTuple_GET_ITEM(links, i), href_name);
-        PyObject *one = href ? folder ? resolve_one(folder, href) : Py_NewRef(Py_None) : NULL;
+        PyObject *one = href ? page ? resolve_one(page, href) : Py_NewRef(Py_None) : NULL;
         if (one == Py_None) {
             Py_DECREF(one);
             one = recall(known, href, odd, i);
@@ -158,13 +165,14 @@ static int fill(PyObject *found, PyObject *odd, PyObject *links, const Folder *f
 
 static PyObject *resolve(PyObject *module, PyObject *args)
 {
-    PyObject *given, *folder, *host;
+    PyObject *given, *folder;
     Known known;
-    const char *prefix;
+    Page page;
     Py_ssize_t prefix_length;
+    int others;
     if (!PyArg_ParseTuple(
-            args, "OUUy#O!O!", &given, &folder, &host, &prefix, &prefix_length, &PyDict_Type, &known.here, &PyDict_Type,
-            &known.anywhere))
+            args, "OUUy#pO!O!O!", &given, &folder, &page.host, &page.prefix, &prefix_length, &others, &PySet_Type,
+            &page.parameters, &PyDict_Type, &known.here, &PyDict_Type, &known.anywhere))
         return NULL;
     if (prefix_length != BLAKE2B_KEY) {
         PyErr_SetString(PyExc_ValueError, "a prefix is of 8 bytes");
@@ -174,15 +182,10 @@ static PyObject *resolve(PyObject *module, PyObject *args)
     PyObject *links = PySequence_Tuple(given);
     PyObject *found = links ? PyList_New(PyTuple_GET_SIZE(links)) : NULL;
     PyObject *odd = PyList_New(0), *both = NULL;
-    Folder plain = {NULL, 0, 0, 0, host, prefix};
-    int usable = is_usable(folder, host);
-    if (usable) {
-        plain.bytes = (const char *)PyUnicode_1BYTE_DATA(folder);
-        plain.length = (size_t)PyUnicode_GET_LENGTH(folder);
-        plain.root = (size_t)PyUnicode_GET_LENGTH(host);
-        plain.plain = plain_part(plain.bytes, plain.length, plain.root);
-    }
-    if (found && odd && !fill(found, odd, links, usable ? &plain : NULL, &known))
+    int usable = is_usable(folder, page.host);
+    if (usable)
+        page.folder = folder_of(folder, page.host, others);
+    if (found && odd && !fill(found, odd, links, usable ? &page : NULL, &known))
         both = PyTuple_Pack(2, found, odd);
     Py_XDECREF(links);
     Py_XDECREF(found);
@@ -393,5 +396,6 @@ PyMODINIT_FUNC PyInit_hrefs(void)
     if (!href_name || !rel_name || !nofollow || !line_end)
         return NULL;
     factor = (uint64_t)PyObject_Hash(nofollow) | 1;
+    begin_allowed();
     return PyModule_Create(&definition);
 }

@@ -9,6 +9,8 @@ def resolve(
     folder: str,
     host: str,
     prefix: bytes,
+    others: bool,
+    parameters: set[str],
     known: dict[str, _Resolved | None],
     anywhere: dict[str, _Resolved | None],
     /,

@@ -50,7 +50,8 @@ _FIRST_RULES = re.compile(
 
 class Keys:
     """`folds_hosts` when URLs of different hosts can have one key: then a key's first half names no host.
-    `keeps_plain_paths` when a path without query, escape, `;` and `(` is its own canonical form."""
+    `keeps_plain_paths` when a path without `;` and `(` is its own canonical form, if its escapes are upper-case
+    and of what must be escaped."""
 
     def __init__(self, settings: KeySettings) -> None:
         self._settings = settings
@@ -84,6 +85,15 @@ class Keys:
     def prefix(self, host: str) -> bytes:
         """What the keys of a host's URLs begin with."""
         return host_id(_folded(host, self._settings) if self.folds_hosts else host)
+
+    def keeps(self, name: str) -> bool:
+        """Whether a parameter of that name is kept with any value but an empty one. The canonical form of a query
+        of such parameters is those parameters in order."""
+        if self._is_first or not self._settings.sort_query:
+            return False
+        return (
+            "%" not in name and name.lower() not in _MAYBE_SESSION_NAMES and not self._is_dropped(name + "=1")
+        )
 
     def _rest(self, rest: str) -> str:
         path, question, query = rest.partition("?")

@@ -1,9 +1,9 @@
 """From the hrefs of a page to the distinct URLs it lets us follow.
 
-Between parsing and admission. Nine of ten hrefs of real documentation are plain names in folders: the kernel in
-C resolves and hashes those at 0.4 us each. What the others resolve to is remembered, by folder unless they say it
-all themselves, because pages repeat each other's navigation: a look-up is 0.1 us, resolving and hashing 3 to 6
-us. The memory is bounded.
+Between parsing and admission. Nearly all hrefs are plain: names in folders, paths from the root, URLs of hosts
+with simple names, queries of parameters that are known to be kept. The kernel in C resolves and hashes those at
+0.4 us each. What the others resolve to is remembered, by folder unless they say it all themselves, because pages
+repeat each other's navigation: a look-up is 0.1 us, resolving and hashing 4 to 12 us. All memory is bounded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ __all__ = ["LinkReader", "Resolved", "discovered", "followed", "told"]
 
 _Known = dict[str, Resolved | None]
 _resolve_plain: (
-    Callable[[Sequence[Link], str, str, bytes, _Known, _Known], tuple[list[Resolved | None], list[int]]]
+    Callable[
+        [Sequence[Link], str, str, bytes, bool, set[str], _Known, _Known],
+        tuple[list[Resolved | None], list[int]],
+    ]
     | None
 )
 try:
@@ -33,6 +36,8 @@ except ImportError:
 
 _GENERATION = 20_000
 _OF_FOLDER = 10_000
+_PARAMETERS = 10_000
+_LONGEST_PARAMETER = 40
 _WEB = ("http://", "https://")
 # Stands for every folder: of hrefs that mean the same in all of them.
 _ANY = ""
@@ -46,11 +51,17 @@ _UNSEEN = ("", UrlKey(b""), Host(""))
 class LinkReader:
     """Two generations of folders, as in any cheap approximation of an LRU: a folder that is used moves to the
     young one. About twice `_GENERATION` hrefs are remembered at most, of which a single folder is
-    forgotten between two pages once it has more than `_OF_FOLDER`: as many as one page may have."""
+    forgotten between two pages once it has more than `_OF_FOLDER`: as many as one page may have.
+
+    Parameters that are kept with any value are learnt from the URLs that go the long way; the kernel takes
+    queries of no others. All are forgotten when there are `_PARAMETERS`."""
 
     def __init__(self, keys: Keys) -> None:
         self._key_of, self._prefix = keys.key_of, keys.prefix
         self._resolve_plain = _resolve_plain if keys.keeps_plain_paths else None
+        self._others = not keys.folds_hosts
+        self._is_kept = keys.keeps
+        self._kept: set[str] = set()
         self._young: dict[str, _Known] = {}
         self._old: dict[str, _Known] = {}
         self._size = 0
@@ -65,7 +76,9 @@ class LinkReader:
         else:
             host = host_of(folder)
             anywhere = self._of_folder(_ANY)
-            found, odd = self._resolve_plain(links, folder, host, self._prefix(host), known, anywhere)
+            found, odd = self._resolve_plain(
+                links, folder, host, self._prefix(host), self._others, self._kept, known, anywhere
+            )
         for place in odd:
             found[place] = self._recalled(known, folder, base, links[place].href)
         return found
@@ -109,21 +122,32 @@ class LinkReader:
         return known
 
     def _recalled(self, known: _Known, folder: str, base: str, href: str) -> Resolved | None:
+        if href.startswith(_WEB):
+            # sites that link themselves in full have a folder a page: 63 links took 365 us, and take 13
+            known, folder, base = self._of_folder(_ANY), _ANY, ""
         resolved = known.get(href, _UNSEEN)
         return self._learn(known, folder, base, href) if resolved is _UNSEEN else resolved
 
     def _learn(self, known: _Known, folder: str, base: str, href: str) -> Resolved | None:
-        if folder != _ANY and href.startswith(_WEB):
-            # sites that link themselves in full have a folder a page: 63 links took 365 us, and take 13
-            return self._recalled(self._of_folder(_ANY), _ANY, "", href)
         plain = joined(folder, href) if folder.startswith(_WEB) else None
         url = plain or normalise(href, base)
         resolved = None if url is None else (url, self._key_of(url), host_of(url))
+        if url is not None and "?" in url:
+            self._learn_parameters(url.partition("?")[2])
         if plain is None and _OF_DOCUMENT.match(href):
             return resolved
         known[href] = resolved
         self._size += 1
         return resolved
+
+    def _learn_parameters(self, query: str) -> None:
+        for part in query.split("&"):
+            name = part.partition("=")[0]
+            if name in self._kept or len(name) > _LONGEST_PARAMETER or not self._is_kept(name):
+                continue
+            if len(self._kept) >= _PARAMETERS:
+                self._kept.clear()
+            self._kept.add(name)
 
 
 def discovered(
