@@ -38,11 +38,8 @@ _TELLING = (Sight.COPY, Sight.SAME, Sight.ELSEWHERE)
 _DIFFERENT = (Sight.NOVEL, Sight.KIN)
 
 
-def neighbour(turn: Turn, ident: bytes, url: str) -> str:
-    """The page of the same skeleton that was settled last."""
-    if "?" not in url:
-        return ""
-    seen = evidence(turn.book, subject_key(ident, skeleton(url).fine))
+def neighbour(turn: Turn, seen: Evidence | None) -> str:
+    """The page that was settled last of those that the evidence is of."""
     last = turn.url(seen.last[:_KEY]) if seen is not None and seen.last else None
     return last.url if last is not None else ""
 
@@ -73,10 +70,10 @@ def compare(
 def note_novel(turn: Turn, host: HostRow, key: bytes, row: UrlRow) -> None:
     """A page with a query was new, on a host on which all were: its parameters do something."""
     ident = host_id(host.host)
-    before = neighbour(turn, ident, row.url)
     shape = skeleton(row.url)
     subject = subject_key(ident, shape.fine)
     seen = evidence_of(turn.book, subject, shape.fine, Level.SKELETON, shape.shape)
+    before = neighbour(turn, seen)
     account(seen, Sight.NOVEL, size=row.size, depth=row.depth, key=key)
     write(turn, subject, seen)
     if before:

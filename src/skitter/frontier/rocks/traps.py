@@ -105,9 +105,9 @@ class Traps:
 
     def _account(self, turn: Turn, ident: bytes, host: HostRow, page: _Page) -> None:
         url, found, book = page.row.url, page.found, turn.book
-        before = parameters.neighbour(turn, ident, url) if "?" in url else ""
         kin = kin_of(book, ident, page.key, url)
         own, family = evidence(book, kin.own), evidence(book, kin.family)
+        before = parameters.neighbour(turn, own) if "?" in url else ""
         fine = self._see(turn, host, page, kin, _SKELETON, own)
         _, seen, sight = fine
         if seen.exempt:
