@@ -14,6 +14,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from skitter.archive.caching import leave_cache
+
 TABLES = ("pages", "links", "text")
 PARQUET = ".parquet"
 TEMPORARY = ".tmp"
@@ -83,6 +85,7 @@ def write_part(path: Path, content: memoryview) -> None:
             while at < len(content):
                 at += os.pwrite(fd, content[at:], at)
             os.fsync(fd)
+            leave_cache(fd, len(content))
         finally:
             os.close(fd)
     except OSError:

@@ -14,6 +14,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from skitter.archive.caching import leave_cache
 from skitter.archive.cdxj import write_sorted
 from skitter.archive.coding import OPEN, is_segment, stem_of
 from skitter.archive.parts import TABLES, discard_parts, parts_of, sync_tables
@@ -178,8 +179,9 @@ class Segment:
             _write(fd, content, end - len(content))
         self._held = 0
 
-    def descriptors(self) -> tuple[int, ...]:
-        return tuple(self._fds)
+    def descriptors(self) -> list[tuple[int, int]]:
+        """Each with how much of its file is not read again soon: all records, no lines, the rows in Parquet."""
+        return [*zip(self._fds, (self.length, 0, self.parts_end), strict=False)]
 
     def write_part(self, committed: int) -> None:
         """The next rows, a bounded stretch of those up to `committed`, as a part of each table."""
@@ -207,6 +209,7 @@ class Segment:
         reach(Point.BEFORE_FINISH)
         for fd in self._fds:
             os.fsync(fd)
+        leave_cache(self._fds[0], self.length)
         while self.parts_end < self.rows_length:
             self.write_part(self.rows_length)
         # Not sooner: as long as the journal is there, a part whose name a power loss took is written again.

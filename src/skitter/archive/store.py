@@ -18,6 +18,7 @@ from pathlib import Path
 
 from skitter.archive import warc
 from skitter.archive.background import Background
+from skitter.archive.caching import leave_cache
 from skitter.archive.cdxj import write_merged
 from skitter.archive.coding import CODINGS
 from skitter.archive.packing import Parcel
@@ -195,12 +196,12 @@ class Archive:
     def sync_later(self) -> Callable[[], None]:
         """What `sync` would do now, to be run in another thread while this one goes on appending."""
         try:
-            descriptors = [os.dup(fd) for segment in self._segments() for fd in segment.descriptors()]
+            files = [(os.dup(fd), done) for segment in self._segments() for fd, done in segment.descriptors()]
         except OSError as error:
             raise fault(self.folder, error) from error
         begun, self._begun_since_sync = self._begun_since_sync, False
         self._being_synced = {segment.name for segment in self._full if segment.is_committed}
-        return partial(_sync_all, descriptors, self.folder, begun)
+        return partial(_sync_all, files, self.folder, begun)
 
     @property
     def free(self) -> int:
@@ -336,16 +337,18 @@ class Archive:
         return all(path.stat().st_mtime_ns <= written for path in self.folder.glob(f"*{INDEX}"))
 
 
-def _sync_all(descriptors: list[int], folder: Path, begun: bool) -> None:
+def _sync_all(files: list[tuple[int, int]], folder: Path, begun: bool) -> None:
+    """Descriptors, each with how much of its file need not stay in memory then."""
     try:
-        for fd in descriptors:
+        for fd, done in files:
             os.fsync(fd)
+            leave_cache(fd, done)
         if begun:
             sync_folder(folder)
     except OSError as error:
         raise fault(folder, error) from error
     finally:
-        for fd in descriptors:
+        for fd, _ in files:
             os.close(fd)
 
 
