@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from skitter.frontier.rocks import near_index
+from skitter.frontier.rocks.near import remember
 from skitter.frontier.rocks.near_index import MOST_ALIKE
 from skitter.frontier.rocks.turn import Turn
 from skitter.model import FailureKind, Fetched, NotModified, Result
@@ -261,8 +262,8 @@ def test_the_filter_that_a_clean_end_left_is_believed_and_one_that_is_older_is_n
     assert resemblance(driver, D) == (C, 1)
 
 
-def test_an_index_of_an_earlier_version_is_taken_over(driver: Driver) -> None:
-    visit(driver, A, text())
+def leave_as_an_earlier_version(driver: Driver) -> None:
+    """What is known of fingerprints, by six shorter keys; then the frontier is opened again."""
     with Turn.begin(driver.frontier._book, driver.clock.now()) as turn:
         for key in near_rows(driver):
             if key[0]:
@@ -271,8 +272,30 @@ def test_an_index_of_an_earlier_version_is_taken_over(driver: Driver) -> None:
             turn.put("near", bytes((number, 0, 0, 0, number)), TEXT.to_bytes(8, "big"))
     driver.crash()
     driver.frontier = driver._opener(driver.settings, driver.clock)
-    assert driver.frontier._book.near.suspects([TEXT])
     driver.clock.advance(1)
+
+
+def test_an_index_of_an_earlier_version_is_taken_over(driver: Driver) -> None:
+    visit(driver, A, text())
+    leave_as_an_earlier_version(driver)
+    assert driver.frontier._book.near.suspects([TEXT])
     visit(driver, B, text(40, 41))
     assert resemblance(driver, B) == (A, 2)
     assert {key[0] for key in near_rows(driver)} == {0, 7, 8}
+
+
+def test_an_index_of_an_earlier_version_is_taken_over_before_anything_is_taken_out_of_it(
+    driver: Driver,
+) -> None:
+    """Else what was read of it before would count as what is there."""
+    visit(driver, A, text())
+    visit(driver, C, text(0, 1, 2, 3))  # the same upper half
+    leave_as_an_earlier_version(driver)
+    with Turn.begin(driver.frontier._book, driver.clock.now()) as turn:
+        key = next(key for key, raw in turn.book.store.scan("urls", b"", b"\xff" * 17) if C.encode() in raw)
+        row = turn.url(key)
+        assert row is not None
+        remember(turn, key, row, None)
+        turn.put_url(key, row)
+    visit(driver, B, text(4, 5))
+    assert resemblance(driver, B) == (A, 2)

@@ -104,6 +104,7 @@ def _add(turn: Turn, key: bytes, fingerprint: int) -> None:
 
 
 def _forget(turn: Turn, key: bytes, row: UrlRow, fingerprint: int) -> None:
+    turn.book.near.wake()
     if row.near_of:
         _resembles_no_more(turn, row)
     elif _whose(turn, fingerprint)[0] == key:

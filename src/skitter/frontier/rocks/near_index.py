@@ -59,6 +59,10 @@ class NearIndex:
         if self._filter is not None:
             self._filter.save(self._file, stamp)
 
+    def wake(self) -> None:
+        """Before a row is read that was not suspected: those of an earlier version are put right by then."""
+        self._sieve()
+
     def add(self, fingerprints: list[int]) -> None:
         sieve = self._sieve()
         self._added += len(fingerprints)
