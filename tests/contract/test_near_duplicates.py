@@ -225,7 +225,7 @@ def test_an_original_is_still_found_after_others_with_the_same_half(driver: Driv
 def test_a_filter_that_has_become_too_small_forgets_nothing(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(near_index, "_SMALL", 16)
+    monkeypatch.setattr(near_index, "_SMALLER", (8, 16))
     monkeypatch.setattr(near_index, "_LOOKED_AFTER", 1)
     driver = start()
     far_apart = [text(*range(number, 64, 7)) for number in range(6)]
