@@ -180,7 +180,8 @@ class Segment:
         self._held = 0
 
     def descriptors(self) -> list[tuple[int, int]]:
-        """Each with how much of its file is not read again soon: all records, no lines, the rows in Parquet."""
+        """Each with how much of its file is not read again soon: all records, no lines, the rows in Parquet. None
+        of one that is released."""
         return [*zip(self._fds, (self.length, 0, self.parts_end), strict=False)]
 
     def write_part(self, committed: int) -> None:

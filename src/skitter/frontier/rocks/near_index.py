@@ -6,8 +6,8 @@
 
 A page that resembles nothing, as most do, costs no read at all. The filter is kept beside the store by a clean
 close; after a death it is learnt from the store again when it is first asked (1 us a fingerprint). It may hold
-what was removed since, or never committed: that costs a read. It begins small, and has all of its room when that
-is crowded, learnt from the store again.
+what was removed since, or never committed: that costs a read. It begins small and grows in two steps,
+learnt from the store again.
 """
 
 from __future__ import annotations
