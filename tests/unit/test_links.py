@@ -15,6 +15,7 @@ from skitter.urls import links_plain
 from skitter.urls.canonical import host_of, joined, normalise
 from skitter.urls.links import LinkReader, followed, told
 from tests.keys import KEYS, key_of
+from tests.parsed import parsed
 
 PAGE = UrlKey(b"p" * 16)
 BASES = st.sampled_from(
@@ -155,13 +156,7 @@ def test_what_is_in_use_stays_remembered_while_other_folders_pass() -> None:
 
 
 def test_an_href_in_full_is_resolved_once_for_all_folders(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def noted(href: str, base: str | None = None) -> str | None:
-        asked.append(href)
-        return normalise(href, base)
-
-    monkeypatch.setattr(links_module, "normalise", noted)
+    asked = parsed(monkeypatch)
     reader = LinkReader(KEYS)
     for number in range(5):
         (found,) = read(reader, f"http://h.org/{number}/", ["https://far.org/a/../b?c"])

@@ -14,6 +14,7 @@ from skitter.urls.canonical import host_of, normalise
 from skitter.urls.keys import Keys
 from skitter.urls.links import LinkReader, Resolved
 from tests.keys import KEYS
+from tests.parsed import parsed
 
 SETTINGS = [
     KeySettings(),
@@ -201,13 +202,7 @@ def test_what_is_not_certain_is_left_to_the_parser() -> None:
 def test_names_of_parameters_are_learnt_from_the_first_url_that_has_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[str] = []
-
-    def noted(href: str, base: str | None = None) -> str | None:
-        asked.append(href)
-        return normalise(href, base)
-
-    monkeypatch.setattr(links_module, "normalise", noted)
+    asked = parsed(monkeypatch)
     reader = LinkReader(KEYS)
     for number in range(5):
         reader.resolve("http://h.org/", [Link(f"list?view=short&item={number}"), Link(f"a?sid={number}")])
