@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import compileall
+import functools
 import os
 import signal
 import subprocess
@@ -83,8 +85,16 @@ class Usage(NamedTuple):
 
 
 def child_environment() -> dict[str, str]:
+    _compile_once()
     paths = [SOURCE, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@functools.cache
+def _compile_once() -> None:
+    """As pip does when it installs: where Python is told not to write bytecode, each start of a source tree
+    compiles two hundred modules, 0.4 s of CPU."""
+    compileall.compile_dir(str(Path(SOURCE) / "skitter"), quiet=1)
 
 
 def skitter_command(*arguments: str) -> list[str]:
