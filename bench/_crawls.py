@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import contextlib
 import functools
 import os
 import signal
@@ -10,7 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, NamedTuple
@@ -19,6 +21,8 @@ import skitter
 from skitter.testing.web import SyntheticWeb
 
 SOURCE = str(Path(skitter.__file__).parents[1])
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_LOOKS = 0.2
 
 # Quick to the end: what waits, waits for tenths of a second. A host that never yields its robots.txt is given
 # up after ten failures in a row, which no other host reaches: five attempts of each of the few broken pages,
@@ -74,7 +78,8 @@ class LogSize:
 
 
 class Usage(NamedTuple):
-    """What a child took, by the kernel's own books, in seconds and bytes."""
+    """What a child and its children took: by the kernel's own books, in seconds; resident together at most, as
+    far as a look every fifth of a second tells, in bytes."""
 
     code: int
     wall: float
@@ -124,15 +129,58 @@ def run_with_usage(
     stop_after: float | None = None,
     stop_by: signal.Signals = signal.SIGINT,
 ) -> Usage:
-    """User and system time of the whole child, its own children included, and its largest resident size."""
     began = time.monotonic()
     child = start(command, output)
     stop = threading.Timer(stop_after or 0.0, os.kill, (child.pid, stop_by))
     if stop_after is not None:
         stop.start()
-    _, status, usage = os.wait4(child.pid, 0)
+    with _watched(child.pid) as memory:
+        _, status, usage = os.wait4(child.pid, 0)
     stop.cancel()
     wall = time.monotonic() - began
     child.returncode = os.waitstatus_to_exitcode(status)
     cpu = usage.ru_utime + usage.ru_stime
-    return Usage(child.returncode, wall, cpu, usage.ru_stime, usage.ru_maxrss * 1024)
+    return Usage(child.returncode, wall, cpu, usage.ru_stime, memory.most)
+
+
+class _Memory:
+    """Of a process and all that come from it. Their `ru_maxrss` will not do: it is the largest one's alone, and
+    at least what their parent had when it started them."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._ended = threading.Event()
+        self.most = 0
+
+    def watch(self) -> None:
+        while not self._ended.wait(_LOOKS):
+            self.most = max(self.most, sum(map(_resident, _family(self._pid))))
+
+    def end(self) -> None:
+        self._ended.set()
+
+
+@contextmanager
+def _watched(pid: int) -> Iterator[_Memory]:
+    memory = _Memory(pid)
+    watching = threading.Thread(target=memory.watch, daemon=True)
+    watching.start()
+    try:
+        yield memory
+    finally:
+        memory.end()
+        watching.join()
+
+
+def _family(pid: int) -> Iterator[int]:
+    yield pid
+    with contextlib.suppress(OSError):  # it may end meanwhile
+        for task in os.listdir(f"/proc/{pid}/task"):
+            for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split():
+                yield from _family(int(child))
+
+
+def _resident(pid: int) -> int:
+    with contextlib.suppress(OSError, IndexError):
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+    return 0

@@ -24,7 +24,7 @@ nearwords = pytest.importorskip("skitter.native.nearwords", reason="the kernel w
 HOSTS = st.sampled_from([bytes(8), b"\xff" * 8, b"one-host", b"two-host"])
 KEYS = st.builds(bytes.__add__, HOSTS, st.binary(min_size=8, max_size=8))
 # few places, so that keys meet in them; sizes that are no multiple of what lies in a table
-SIZES = st.integers(24, 400)
+SIZES = st.integers(64, 700)
 FINGERPRINTS = st.lists(st.integers(0, (1 << 64) - 1), max_size=30)
 
 

@@ -1,9 +1,9 @@
 """Keys in tables of fixed size, in Python: defines what the kernel `skitter.native.keyset` does, and does it
 where none was built. Tables are the caller's, to keep and to save. Reads and writes nothing else.
 
-Keys known for certain lie in buckets of four places, 6 bytes each, what was put or asked for last first. Which
-bucket it is says the rest of a key: with more than 65,536 of them nothing of its 64 bits is lost. The Bloom
-filter walks through its bits from a place and by a step that both halves of a key decide.
+Keys known for certain lie in buckets of ten places, 6 bytes each, what was put or asked for last first, and 4
+bytes to spare. Which bucket it is says the rest of a key: with more than 65,536 of them nothing of its 64 bits is
+lost. The Bloom filter walks through its bits from a place and by a step that both halves of a key decide.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from mmap import mmap
 from struct import Struct
 
 _KEY, _HOST, _MARK = 16, 8, 2
-_ENTRY, _BUCKET = 6, 24
+_ENTRY, WAYS, BUCKET = 6, 10, 64
+_FILLED = WAYS * _ENTRY
 _MOST = (1 << 8 * _ENTRY) - 1
 # What a caller gives that wants to be certain.
 FEWEST_BUCKETS = 65_537
@@ -33,9 +34,9 @@ def certain_add(table: mmap, key: bytes) -> None:
 
 def certain_move(table: mmap, larger: mmap) -> None:
     """What a table knows is known to a larger one from now on: of each bucket the oldest first."""
-    buckets = len(table) // _BUCKET
+    buckets = len(table) // BUCKET
     for bucket in range(buckets):
-        for entry in reversed(_places(table, bucket * _BUCKET)):
+        for entry in reversed(_places(table, bucket * BUCKET)):
             if above := int.from_bytes(entry, "little"):
                 _add(larger, *_place(larger, 0, (above - 1) * buckets + bucket))
 
@@ -111,23 +112,23 @@ def _has(table: mmap, entry: bytes, at: int) -> bool:
     if entry not in places:
         return False
     places.remove(entry)
-    table[at : at + _BUCKET] = b"".join((entry, *places))
+    table[at : at + _FILLED] = b"".join((entry, *places))
     return True
 
 
 def _add(table: mmap, entry: bytes, at: int) -> None:
     if not _has(table, entry, at):
-        table[at : at + _BUCKET] = b"".join((entry, *_places(table, at)[:-1]))
+        table[at : at + _FILLED] = b"".join((entry, *_places(table, at)[:-1]))
 
 
 def _place(table: mmap, host: int, rest: int) -> tuple[bytes, int]:
     """What stands for a key of these halves, and where its bucket begins."""
-    above, bucket = divmod(host ^ rest, len(table) // _BUCKET)
-    return (above + 1 & _MOST).to_bytes(_ENTRY, "little"), bucket * _BUCKET  # 0 is an empty place
+    above, bucket = divmod(host ^ rest, len(table) // BUCKET)
+    return (above + 1 & _MOST).to_bytes(_ENTRY, "little"), bucket * BUCKET  # 0 is an empty place
 
 
 def _places(table: mmap, at: int) -> list[bytes]:
-    return [table[start : start + _ENTRY] for start in range(at, at + _BUCKET, _ENTRY)]
+    return [table[start : start + _ENTRY] for start in range(at, at + _FILLED, _ENTRY)]
 
 
 def bloom_has(filter: mmap, hashes: int, key: bytes) -> bool:
