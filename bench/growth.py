@@ -145,7 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
     if nginx is None or not DOCUMENTS.is_dir():
         print("whole crawls are left out: they need nginx and openjdk-17-doc", file=sys.stderr)
     else:
-        found[WHOLE] = crawled(nginx, sizes, 3)
+        found[WHOLE] = crawled(nginx, sizes, rounds)
     ratios = {shape: growth(by_size) for shape, by_size in found.items()}
     wanted = [WHOLE] if WHOLE in ratios else list(ratios)
     words = "CPU of a page, the dearest size times the smallest, at equal pace"

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from bench._crawls import run_with_usage
 from bench._growing import Stretch
 from bench._steady import allowed, steady
 from bench._stopwatch import Stopwatch
@@ -206,3 +207,22 @@ def test_a_second_worker_is_judged_by_the_rounds_that_lie_side_by_side() -> None
     found = second_worker({"one process": passes(1000, 500, 1000), "two workers": passes(1600, 800, 1400)})
     assert (found.value, found.met) == (1.6, True)
     assert not second_worker({"one process": passes(1000), "two workers": passes(1499)}).met
+
+
+TAKES_MEMORY = """
+import subprocess, sys, time
+taken = bytearray(b"x" * 60_000_000)
+if len(sys.argv) > 1:
+    subprocess.run([sys.executable, "-c", sys.argv[1]])
+else:
+    time.sleep(1.0)
+"""
+
+
+def test_the_memory_of_a_command_is_that_of_all_its_processes_and_not_of_who_measures() -> None:
+    large = bytearray(b"x" * 300_000_000)
+    family = run_with_usage([sys.executable, "-c", TAKES_MEMORY, TAKES_MEMORY])
+    alone = run_with_usage([sys.executable, "-c", "import time; time.sleep(0.6)"])
+    assert family.code == alone.code == 0
+    assert 120_000_000 < family.rss < len(large)
+    assert 0 < alone.rss < 60_000_000
