@@ -69,7 +69,7 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             description="With workers = 0, seconds for which the process must have been busy all the time before "
             "others help."
         ),
-    ] = 10.0
+    ] = 5.0
     near_duplicates: Annotated[
         bool, Doc(description="Take fingerprints of pages' texts and record which page resembles which.")
     ] = True
