@@ -313,6 +313,65 @@ def test_a_server_that_was_started_anew_sees_the_gaps_that_there_were(tmp_path: 
     run(tmp_path, use)
 
 
+def test_a_server_whose_first_answer_took_long_is_asked_again_before_anything_is_dated(
+    tmp_path: Path,
+) -> None:
+    """It was stopped, or busy: its clock may be as much behind what the answer says."""
+
+    async def use(where: str, office: Office) -> None:
+        clock = Hasty(office.clock)
+        brain = await joined(where, clock)
+        (lease,) = await brain.lease("", 10, 30.0)
+        brain._server, brain._offset = "the last one", 7200.0
+        clock.step = 12.0
+        await brain.renew([(lease.host, lease.token)], 30.0)
+        clock.step = 0.0
+        right = office.clock.now() - clock.now()
+        assert right + 5.0 < brain._offset < right + 60.0
+        sent = clock.now()
+        await brain.settle([dated(lease, sent)])
+        assert brain.undelivered == 0
+        assert right - 0.001 <= brain._offset < right + 5.0
+        (view,) = await office.frontier.hosts(limit=10)
+        assert view.next_start < sent + right + 5.0
+
+    run(tmp_path, use)
+
+
+def test_the_clock_of_a_server_that_was_slow_when_it_was_joined_is_known_from_its_next_answer(
+    tmp_path: Path,
+) -> None:
+    async def use(where: str, office: Office) -> None:
+        clock = Hasty(office.clock)
+        clock.step = 12.0
+        brain = await joined(where, clock)
+        clock.step = 0.0
+        right = office.clock.now() - clock.now()
+        assert brain._offset > right + 5.0
+        await brain.lease("", 10, 30.0)
+        assert right - 0.001 <= brain._offset < right + 5.0
+
+    run(tmp_path, use)
+
+
+def test_a_server_that_was_started_anew_and_slow_sees_the_gaps_that_there_were(tmp_path: Path) -> None:
+    """As one that answers at once: the bound of the last one's clock holds for its own."""
+
+    async def use(where: str, office: Office) -> None:
+        clock = Hasty(office.clock)
+        brain = await joined(where, clock)
+        (lease,) = await brain.lease("", 10, 30.0)
+        brain._server = "the last one"
+        clock.step = 12.0
+        await brain.renew([(lease.host, lease.token)], 30.0)
+        clock.step = 0.0
+        brain._former = before = office.clock.now() - clock.now() + 0.4
+        await brain.settle([dated(lease, clock.now() - 1.0)])
+        assert (brain.undelivered, brain._offset) == (0, before)
+
+    run(tmp_path, use)
+
+
 def test_a_server_that_was_started_anew_gets_times_by_its_own_clock(tmp_path: Path) -> None:
     """The last one's may have been hours ahead, and a host that was asked in the future waits until then."""
 

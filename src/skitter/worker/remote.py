@@ -14,6 +14,7 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -97,6 +98,8 @@ class RemoteBrain:
         self._sequence = 0
         self._server = ""
         self._offset = 0.0
+        self._former = inf  # that to the last server
+        self._is_loose = False
         self._standing = Standing.OPEN
         self._duration = 60.0
         self._is_away = False
@@ -256,6 +259,12 @@ class RemoteBrain:
 
     async def _deliver(self, batch: _Batch, hungry: bool) -> bool:
         """True when they need not be told again."""
+        if self._is_loose:
+            # The first answer of this server took long, and its clock may be as much behind what we take it for:
+            # all hosts would rest so much longer, for as long as it is there.
+            if await self._tried(RENEW, LeasesAsk(**self._signed(), leases=[]), Renewed) is None:
+                return False
+            self._is_loose = False  # what is dated by one bound must not be followed by what is dated by less
         asked_at = self._clock.now()
         ask = SettleAsk(
             worker=self._name,
@@ -335,15 +344,19 @@ class RemoteBrain:
         """The offset to the server's clock is an upper bound, and is not touched without need: if it went up and
         down with every answer, so would the gaps between requests that the server sees."""
         latest, soonest = answer.now - asked_at, answer.now - heard_at
-        is_bound = soonest <= self._offset
-        if answer.server != self._server:
+        is_new = answer.server != self._server
+        if is_new:
             if self._server:
                 # It may have lost its last second: what it was told then it must be told again.
                 self.offered.forget()
-            # A new one has a clock of its own, which mostly says the same; a lease may have begun under the last.
-            is_bound = bool(self._server) and latest <= self._offset <= latest + _LOOSE
+                self._former = self._offset
             self._server = answer.server
-        if not is_bound:
+        if is_new or self._is_loose:
+            # A new one has a clock of its own, which mostly says the same; a lease may have begun under the last.
+            is_bound = latest <= self._former <= latest + _LOOSE
+            self._offset = self._former if is_bound else latest
+            self._is_loose = latest - soonest > _LOOSE
+        elif soonest > self._offset:
             self._offset = latest
         self._standing = answer.standing
 
