@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,46 +20,51 @@ from bench._nginx import serving
 from bench._report import ticking
 from bench.archive import DOCUMENTS
 
+# Pages that are crawled before the first stretch.
+BEFORE = 1_500
 _HOSTS = 500
 _LARGEST = 100_000
 
 
 class GrownCrawl:
-    """A folder with `urls` known, and what it takes to go on there."""
+    """A folder with `urls` known, and what it takes to go on there. Each stretch goes on from a copy of it: were
+    it continued, the smallest crawl would soon be done with what it knew, and read the site's indexes, where
+    larger ones still read plain pages."""
 
     def __init__(self, folder: Path, urls: int, port: int) -> None:
         self._folder = folder
         self._port = port
         self.urls = urls
-        self._pages = 1
         seeds = folder / "seeds"
         seeds.write_text("".join(f"{url}\n" for url in _known(urls)))
         (folder / "settings.toml").write_text("[politeness]\ndelay = 0\nslow_factor = 0\n")
-        self._crawl(str(seeds))
+        # also the hosts' robots.txt, and what so many seeds left to be compacted: that is not what a page costs
+        self._crawl("grown", BEFORE, str(seeds))
 
     def stretch(self, pages: int) -> Stretch:
         """By the CPU of all processes of the crawl."""
+        shutil.copytree(self._folder / "grown", self._folder / "crawl")
         meter = Meter()
         with meter.aside():
-            idle = self._crawl()
-        self._pages += pages
+            idle = self._crawl("crawl", BEFORE)
         with meter.aside():
-            usage = self._crawl()
+            usage = self._crawl("crawl", BEFORE + pages)
         meter.read()
+        shutil.rmtree(self._folder / "crawl")
         return Stretch((usage.cpu - idle.cpu) / pages * 1e6, meter.pace, self.urls, usage.rss)
 
-    def _crawl(self, *seeds: str) -> Usage:
-        """Until there are `_pages` in all."""
+    def _crawl(self, name: str, pages: int, *seeds: str) -> Usage:
+        """Until there are so many in all."""
         output = self._folder / "output"
-        command = skitter_command("crawl", *seeds, "--into", str(self._folder / "crawl"), "--workers", "1")
+        command = skitter_command("crawl", *seeds, "--into", str(self._folder / name), "--workers", "1")
         command += ["--config", str(self._folder / "settings.toml"), "--allow-private", "--json"]
-        command += ["--resolve", f"*:80:127.0.0.1:{self._port}", "--max-pages", str(self._pages)]
+        command += ["--resolve", f"*:80:127.0.0.1:{self._port}", "--max-pages", str(pages)]
         with output.open("wb") as stream:
             usage = run_with_usage(command, stream)
         last = json.loads(output.read_text().splitlines()[-1])
         found = last.get("last", last)["pages"]
-        if usage.code or found > self._pages:
-            raise SystemExit(f"a crawl for {self._pages:,} pages ended with {found:,}: {last}")
+        if usage.code or found > pages:
+            raise SystemExit(f"a crawl for {pages:,} pages ended with {found:,}: {last}")
         return usage
 
 

@@ -34,7 +34,8 @@ from bench.archive import DOCUMENTS
 
 GROWTH = 1.2
 STRETCH = 1_000
-# Each stretch is a process of its own. With 2,000 pages a good part was what RocksDB merges after every opening.
+# Each stretch is a process of its own. With 2,000 pages a good part was what RocksDB merges after every opening;
+# with more than these the smallest size would be done with its seeds.
 CRAWLED = 8_000
 WHOLE = "whole crawls"
 HOSTS: dict[str, Callable[[int], int]] = {
@@ -100,10 +101,6 @@ def crawled(nginx: str, sizes: Sequence[int], rounds: int) -> dict[int, list[Str
         tempfile.TemporaryDirectory(prefix="skitter-growth-") as name,
         grown_crawls(nginx, Path(name), sizes) as grown,
     ):
-        for crawl in grown:
-            with ticking(f"the first pages of one with {crawl.urls:,} URLs", every=10.0):
-                # here too: what the seeds left to be compacted, and the hosts' robots.txt
-                crawl.stretch(CRAWLED)
         for number in range(1, rounds + 1):
             for crawl in grown:
                 stretch = crawl.stretch(CRAWLED)
