@@ -29,11 +29,6 @@ def without_pandas(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join([str(folder), child_environment()["PYTHONPATH"]])}
 
 
-# Seconds. What a worker knows of its server's clock is an upper bound: who had to wait for the first answer of a
-# server that was stopped dates by the pause too late, also what that server settles just before it is killed.
-_DATED_LATE = 30.0
-
-
 class Process:
     """States: not started, running, stopped (until `wakes_at`), ended."""
 
@@ -123,7 +118,7 @@ class Company:
         if member is self.server:
             # Workers deliver to the next server what they fetched while there was none.
             since = self.done.runs[-1].began if self.done.runs else member.began
-            self.done.runs.append(Run(member.offset, since, now + _DATED_LATE))
+            self.done.runs.append(Run(member.offset, since, now))
             self._down_since = now if self.is_up else self._down_since
             self.is_up = False
 

@@ -6,9 +6,8 @@ The same crawl (20 links a page, two of them new) goes on in one frontier per si
 a stretch of pages in each in turn, so that all meet the same machine: once with hosts that grow in number, 20
 URLs each, and once with the same 2,000 hosts, which grow in size. That is lease and settle alone. Then whole
 crawls of 500 names for one nginx (openjdk-17-doc), of which so many URLs are known, 8,000 pages of each in turn:
-fetched, read, archived and settled. A table, the target and one JSON object as the last line; exit code 1 when a
-page of a whole crawl costs more than 1.2 times as much. What lease and settle grow by themselves is told beside
-it, and judged only where no whole crawl can be made.
+fetched, read, archived and settled. A table, the targets and one JSON object as the last line; exit code 1 when a
+page costs more than 1.2 times as much.
 """
 
 from __future__ import annotations
@@ -143,19 +142,14 @@ def main(arguments: list[str] | None = None) -> int:
         print("whole crawls are left out: they need nginx and openjdk-17-doc", file=sys.stderr)
     else:
         found[WHOLE] = crawled(nginx, sizes, rounds)
-    ratios = {shape: growth(by_size) for shape, by_size in found.items()}
-    wanted = [WHOLE] if WHOLE in ratios else list(ratios)
     words = "CPU of a page, the dearest size times the smallest, at equal pace"
-    targets = [Target(f"{words}, {shape}", ratios[shape], most=GROWTH) for shape in wanted]
+    targets = [Target(f"{words}, {shape}", growth(by_size), most=GROWTH) for shape, by_size in found.items()]
     print(curve(found))
-    for shape in ratios.keys() - set(wanted):
-        print(f"lease and settle alone, {shape}: {ratios[shape]:.2f} times")
     show_targets(targets)
     last_line(
         {
             "bench": "growth",
             "stretches": msgspec.to_builtins(found, str_keys=True),
-            "growth": ratios,
             "targets": {target.words: target.row() for target in targets},
         }
     )
