@@ -20,12 +20,15 @@ _GREETED = 1_000
 
 
 class Stretch(msgspec.Struct):
-    """`us` of CPU a page while a fixed piece of work took `pace` ms; what is known at its end."""
+    """`us` of CPU a page while a fixed piece of work took `pace` ms; what is known at its end. Of a whole crawl, whose
+    processes cannot be stopped for such a piece, `pace` is 0, and what came tells whether two crawls are the same."""
 
     us: float
     pace: float
     urls: int
     rss: int
+    kb_a_page: float = 0.0
+    requests: int = 0
 
 
 class Grown(Load):

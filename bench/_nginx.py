@@ -30,18 +30,21 @@ http {{
     fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
+{servers}
+}}
+"""
+_SERVER = """\
     server {{
         listen 127.0.0.1:{port};
         root {root};
     }}
-}}
 """
 
 
 @contextmanager
-def serving(nginx: str, root: Path, folder: Path) -> Iterator[int]:
-    """The port; `folder` is for nginx's own files."""
-    child, port = _started(nginx, root, folder)
+def serving(nginx: str, root: Path, folder: Path, server: str = _SERVER) -> Iterator[int]:
+    """The port; `folder` is for nginx's own files, `server` what is not as usual, with `port` and `root` to fill in."""
+    child, port = _started(nginx, root, folder, server)
     try:
         yield port
     finally:
@@ -49,11 +52,12 @@ def serving(nginx: str, root: Path, folder: Path) -> Iterator[int]:
         child.wait()
 
 
-def _started(nginx: str, root: Path, folder: Path) -> tuple[subprocess.Popen[bytes], int]:
+def _started(nginx: str, root: Path, folder: Path, server: str) -> tuple[subprocess.Popen[bytes], int]:
     for _ in range(_PORTS_TRIED):
         port = _free_port()
         config = folder / "nginx.conf"
-        config.write_text(_CONFIG.format(folder=folder, port=port, root=root))
+        servers = server.format(port=port, root=root)
+        config.write_text(_CONFIG.format(folder=folder, servers=servers))
         child = subprocess.Popen([nginx, "-p", str(folder), "-c", str(config)], stderr=subprocess.DEVNULL)
         if _listens(child, port):
             return child, port
