@@ -14,7 +14,7 @@ import pytest
 from skitter.desk.brain import Delivery
 from skitter.errors import ArchiveFailed
 from skitter.folder import CrawlFolder
-from skitter.frontier.base import Stats
+from skitter.frontier.base import Settlement, Stats
 from skitter.model import Host, HostLease, TaskKind, Token
 from skitter.seeds import read_seeds
 from skitter.settings import (
@@ -137,22 +137,22 @@ def test_a_machine_that_takes_longer_to_lease_than_a_lease_lasts_asks_for_everyt
 
 
 class StuckDesk:
-    """Its settles wait, once there are pages among them, until nothing more is asked of the web."""
+    """Its commits wait, once there are pages among them, until nothing more is asked of the web."""
 
     def __init__(self, parts: Crawl, asked: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:
-        self._settle, self._asked = parts.desk.settle, asked
-        self.settled = self.most_owed = 0
-        monkeypatch.setattr(parts.desk, "settle", self.settle)
+        self._settled, self._asked = parts.desk.settled, asked
+        self.count = self.most_owed = 0
+        monkeypatch.setattr(parts.desk, "settled", self.settled)
 
-    async def settle(self, deliveries: Sequence[Delivery]) -> None:
+    async def settled(self, deliveries: Sequence[Delivery]) -> list[Settlement]:
         if any(delivery.outcome.kind is TaskKind.PAGE for delivery in deliveries):
             before = -1
             while before < self._asked():
                 before = self._asked()
                 await asyncio.sleep(0.2)
-            self.most_owed = max(self.most_owed, before - self.settled)
-        await self._settle(deliveries)
-        self.settled += len(deliveries)
+            self.most_owed = max(self.most_owed, before - self.count)
+        self.count += len(deliveries)
+        return await self._settled(deliveries)
 
 
 def test_beyond_one_commit_nothing_is_asked_for_ahead_of_what_was_read(
@@ -180,5 +180,5 @@ def test_beyond_one_commit_nothing_is_asked_for_ahead_of_what_was_read(
         serving(sends(page(b"a page"), keep=True)) as third,
     ):
         desk = asyncio.run(crawl([one, other, third]))
-    assert desk.settled == 3 * 61
+    assert desk.count == 3 * 61
     assert 64 <= desk.most_owed <= 64 + 2

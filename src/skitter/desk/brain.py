@@ -6,7 +6,7 @@ which speaks to a desk over HTTP. Never lets a worker see how pages are kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -40,19 +40,23 @@ class Standing(StrEnum):
 COMMITTED_AT_ONCE = 64
 
 
+def nobody() -> None:
+    """Wants to know."""
+
+
 class Brain(Protocol):
     @property
     def standing(self) -> Standing: ...
 
     @property
-    def backlog(self) -> int:
-        """Deliveries that are the brain's and not committed, beyond those that are on their way."""
+    def uncommitted(self) -> int:
+        """Deliveries that it was told of and that are not committed: a kill would cost them."""
         ...
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]: ...
 
-    async def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Returns when they are the brain's: they need not be told again."""
+    async def settle(self, deliveries: Sequence[Delivery], committed: Callable[[], None] = nobody) -> None:
+        """Returns when they are the brain's: they need not be told again. `committed` is called whenever some are."""
         ...
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None] | None:

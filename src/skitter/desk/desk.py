@@ -13,12 +13,12 @@ outcome that came too late leaves no record, however many workers there are. Nev
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from skitter.archive.store import Archive
 from skitter.clock import Clock
-from skitter.desk.brain import COMMITTED_AT_ONCE, Delivery, Standing
+from skitter.desk.brain import COMMITTED_AT_ONCE, Delivery, Standing, nobody
 from skitter.desk.filing import Filing
 from skitter.desk.precedence import Precedence
 from skitter.desk.report import Report
@@ -61,6 +61,7 @@ class Desk:
         # Between a judgement and its commit no other commit may come, whatever the frontier awaits.
         self._turn = Precedence()
         self._fault: BaseException | None = None
+        self._uncommitted = 0
         self._next_chores = 0.0
         self._beaten_at = clock.now()
         self._heard_until: float | None = None
@@ -73,8 +74,9 @@ class Desk:
     # -- for workers
 
     @property
-    def backlog(self) -> int:
-        return 0  # a settle ends with its commit
+    def uncommitted(self) -> int:
+        """Of the worker in this process."""
+        return self._uncommitted
 
     @property
     def standing(self) -> Standing:
@@ -90,10 +92,14 @@ class Desk:
         async with self._turn.short:
             return await self._frontier.lease(worker, capacity, duration, staggered=staggered)
 
-    async def settle(self, deliveries: Sequence[Delivery]) -> None:
+    async def settle(self, deliveries: Sequence[Delivery], committed: Callable[[], None] = nobody) -> None:
         self._check()
+        self._uncommitted += len(deliveries)
         for start in range(0, len(deliveries), COMMITTED_AT_ONCE):
-            await self.settled(deliveries[start : start + COMMITTED_AT_ONCE])
+            part = deliveries[start : start + COMMITTED_AT_ONCE]
+            await self.settled(part)
+            self._uncommitted -= len(part)
+            committed()
 
     async def settled(self, deliveries: Sequence[Delivery]) -> list[Settlement]:
         self._check()

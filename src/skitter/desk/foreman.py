@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from skitter.clock import Clock
-from skitter.desk.brain import Delivery, Standing
+from skitter.desk.brain import Delivery, Standing, nobody
 from skitter.desk.desk import Desk
 from skitter.desk.exertion import Exertion
 from skitter.desk.reception import Reception
@@ -36,8 +36,8 @@ class Foreman:
         return self._desk.standing
 
     @property
-    def backlog(self) -> int:
-        return self._desk.backlog
+    def uncommitted(self) -> int:
+        return self._desk.uncommitted
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
         """For as long as the crew's leases are, whatever `duration`: all are of one crawl."""
@@ -52,8 +52,8 @@ class Foreman:
         )
         return await self._reception.given(ask)
 
-    async def settle(self, deliveries: Sequence[Delivery]) -> None:
-        await self._desk.settle(deliveries)
+    async def settle(self, deliveries: Sequence[Delivery], committed: Callable[[], None] = nobody) -> None:
+        await self._desk.settle(deliveries, committed)
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None] | None:
         return await self._desk.renew(leases, duration)

@@ -104,7 +104,6 @@ class Loop:
         self._sleepers: set[asyncio.Future[None]] = set()
         self._ticks = Ticks(_TICK)
         self._deliveries: list[Delivery] = []
-        self._uncommitted = 0
         self._given_up: list[tuple[Host, Token]] = []
         self._wake = asyncio.Event()
         self._fault: BaseException | None = None
@@ -166,7 +165,7 @@ class Loop:
         except TimeoutError:
             return
         self._wake.clear()
-        if self._serving:
+        if self._serving and len(self._deliveries) < COMMITTED_AT_ONCE:
             await asyncio.sleep(min(_LONGEST_WAIT, _SHORTEST_WAIT + _WAIT_PER_LEASE * len(self._serving)))
 
     async def _settle(self) -> None:
@@ -177,15 +176,14 @@ class Loop:
         deliveries, self._deliveries = self._deliveries, []
         given_up, self._given_up = self._given_up, []
         if deliveries:
-            await self._brain.settle(deliveries)
-            self._uncommitted -= len(deliveries)
+            await self._brain.settle(deliveries, self._slots.look)
         if given_up:
             await self._brain.release(given_up)
 
     def _owed(self) -> int:
         """What was read and is not committed is repeated after a kill, like what is in flight; so beyond what one
         commit takes it keeps its places. All are read at once after a pause, and one kill repeated 499."""
-        return max(0, self._uncommitted - COMMITTED_AT_ONCE) + self._brain.backlog
+        return max(0, len(self._deliveries) + self._brain.uncommitted - COMMITTED_AT_ONCE)
 
     async def _lease_more(self) -> Ended | None:
         standing = self._brain.standing
@@ -385,7 +383,8 @@ class Loop:
         """What came of one request; True when the host should be left alone after it."""
         pace.sent(delivery.outcome.sent_at)
         self._deliveries.append(delivery)
-        self._uncommitted += 1
+        if len(self._deliveries) == COMMITTED_AT_ONCE:
+            self._wake.set()
         self.waiting_until = None
         result = delivery.outcome.result
         return isinstance(result, Failed) and RULES[result.kind].blames_host

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from skitter import __version__
 from skitter.clock import Clock
-from skitter.desk.brain import Delivery, Standing
+from skitter.desk.brain import Delivery, Standing, nobody
 from skitter.desk.exertion import Exertion
 from skitter.desk.wire import (
     JOIN,
@@ -61,7 +61,7 @@ _GRACE = 120.0
 _MOST_AT_ONCE = 256
 # The server takes up other asks between parts of a batch; the larger it is, the less often it has to wait for a
 # worker that is busy reading pages. So many pages are about what a socket takes at once, 24 KB each.
-_BATCH = 128
+_BATCH = 64
 _BATCH_BYTES = 8_000_000
 # Seconds. The loop has leases to renew, too; what is left is delivered on its next pulse.
 _LONGEST_FLUSH = 0.5
@@ -165,7 +165,7 @@ class RemoteBrain:
         self._lease_sequence = None
         return [self._translated(lease, answer.now, asked_at) for lease in answer.leases]
 
-    async def settle(self, deliveries: Sequence[Delivery]) -> None:
+    async def settle(self, deliveries: Sequence[Delivery], committed: Callable[[], None] = nobody) -> None:
         now = self._clock.now()
         if not self._waiting:
             self._keep_at = now + self._duration * _KEEP_AT
@@ -173,7 +173,7 @@ class RemoteBrain:
             weight = _weight(delivery)
             self._waiting.append((now, weight, delivery))
             self._bytes += weight
-        await self._flush(hungry=self.standing is Standing.OPEN)
+        await self._flush(committed, hungry=self.standing is Standing.OPEN)
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None] | None:
         asked_at = self._clock.now()
@@ -218,8 +218,8 @@ class RemoteBrain:
         return len(self._waiting) + (len(self._batch.deliveries) if self._batch else 0)
 
     @property
-    def backlog(self) -> int:
-        return max(0, self.undelivered - _BATCH)
+    def uncommitted(self) -> int:
+        return self.undelivered
 
     @property
     def is_away(self) -> bool:
@@ -227,7 +227,7 @@ class RemoteBrain:
 
     # -- deliveries
 
-    async def _flush(self, *, hungry: bool = False) -> None:
+    async def _flush(self, committed: Callable[[], None] = nobody, *, hungry: bool = False) -> None:
         """With the last of what waits hosts are asked for, where somebody is `hungry`: those that it frees are
         given in the same answer, and go on here, where their connections and links are known."""
         until = self._clock.now() + _LONGEST_FLUSH
@@ -240,6 +240,7 @@ class RemoteBrain:
             if not await self._deliver(self._batch, hungry and not self._waiting):
                 return
             self._batch = None
+            committed()
             if self._waiting and self._clock.now() >= until:
                 return
         if self._released:
