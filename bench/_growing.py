@@ -20,8 +20,8 @@ _GREETED = 1_000
 
 
 class Stretch(msgspec.Struct):
-    """`us` of CPU a page while a fixed piece of work took `pace` ms; what is known at its end. Of a whole crawl, whose
-    processes cannot be stopped for such a piece, `pace` is 0, and what came tells whether two crawls are the same."""
+    """`us` of CPU a page while a fixed piece of work took `pace` ms; what is known at its end. Of a whole crawl,
+    whose processes cannot be stopped for such a piece, `pace` is 0; what came tells whether two are the same."""
 
     us: float
     pace: float

@@ -121,9 +121,7 @@ def _known(urls: int) -> Iterator[str]:
 
 def _originals() -> list[bytes]:
     """Without the largest indexes: with thousands of links a page they would be most of a stretch."""
-    found = sorted(
-        path for path in DOCUMENTS.rglob("*.html") if _SMALLEST < path.stat().st_size < _LARGEST
-    )
+    found = sorted(path for path in DOCUMENTS.rglob("*.html") if _SMALLEST < path.stat().st_size < _LARGEST)
     chosen = random.Random(1).sample(found, _SITES * _PAGES)
     return [path.read_bytes() for path in chosen]
 
@@ -140,7 +138,9 @@ def _targets(number: int, known: int) -> list[bytes]:
     """As many for every page and size, anywhere in what is known."""
     chance = random.Random(number)
     own = [b"p%d.html" % target for target in chance.sample(range(known), _LINKED)]
-    return own + [b"http://elsewhere-%d.test/p%d.html" % (n, chance.randrange(known)) for n in range(_ELSEWHERE)]
+    return own + [
+        b"http://elsewhere-%d.test/p%d.html" % (n, chance.randrange(known)) for n in range(_ELSEWHERE)
+    ]
 
 
 def _leading_to(page: bytes, targets: Sequence[bytes]) -> bytes:
@@ -152,4 +152,4 @@ def _leading_to(page: bytes, targets: Sequence[bytes]) -> bytes:
         return b'href="%b%b"' % (targets[next(turns) % len(targets)], link[2] or b"")
 
     changed = _LINK.sub(led, page)
-    return changed + b"".join(b'<a href="%b">more</a>' % target for target in targets[next(turns):])
+    return changed + b"".join(b'<a href="%b">more</a>' % target for target in targets[next(turns) :])

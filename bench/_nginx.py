@@ -43,7 +43,7 @@ _SERVER = """\
 
 @contextmanager
 def serving(nginx: str, root: Path, folder: Path, server: str = _SERVER) -> Iterator[int]:
-    """The port; `folder` is for nginx's own files, `server` what is not as usual, with `port` and `root` to fill in."""
+    """The port; `folder` is for nginx's own files. `server` is what is served, without its `port` and `root`."""
     child, port = _started(nginx, root, folder, server)
     try:
         yield port

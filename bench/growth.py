@@ -2,11 +2,11 @@
 
     python -m bench.growth
 
-The same crawl of 500 names for one nginx (pages of openjdk-17-doc, each with 18 links to what is known), of which so
-many URLs are known, the same 8,000 pages of each size in turn: fetched, read, archived and settled. That is what is
-judged. Beside it lease and settle alone, which are a tenth to a fifth of it and all that can grow: pages with 20 links,
-two of them new, in one frontier per size, each in a process of its own, a stretch in each in turn; once with hosts that
-grow in number, 20 URLs each, and once with the same 2,000 hosts, which grow in size. A table, the target and one JSON
+The same crawl of 500 names for one nginx (pages of openjdk-17-doc, each with 18 links to what is known), of which
+so many URLs are known, the same 8,000 pages of each size in turn: fetched, read, archived and settled. That is
+what is judged. Beside it lease and settle alone, a tenth to a fifth of it: pages with 20 links, two of them new,
+in one frontier per size, each in a process of its own, a stretch in each in turn; once with hosts that grow in
+number, 20 URLs each, and once with the same 2,000 hosts, which grow in size. A table, the target and one JSON
 object as the last line; exit code 1 when a page of a crawl costs more than 1.2 times as much.
 """
 
@@ -114,8 +114,8 @@ def growth(found: Mapping[int, Sequence[Stretch]]) -> float:
 
 
 def growths(found: Mapping[int, Sequence[Stretch]]) -> dict[int, float]:
-    """Each size against the smallest, at equal pace where that is known, and in the same round: what else the machine
-    does meets neighbours alike."""
+    """Each size against the smallest, at equal pace where that is known, and in the same round: what else the
+    machine does meets neighbours alike."""
     costs = {size: [stretch.us / (stretch.pace or 1.0) for stretch in found[size]] for size in found}
     least = costs[min(costs)]
     return {

@@ -53,7 +53,7 @@ def test_what_it_settles_is_committed_when_it_is_said(tmp_path: Path) -> None:
         await foreman.settle(
             [delivery(lease, task, lease.host.encode()) for lease in leases for task in lease.tasks]
         )
-        assert foreman.backlog == 0
+        assert foreman.uncommitted == 0
         assert (await office.frontier.stats()).pages == 3
 
     assert used(tmp_path, use) == 3

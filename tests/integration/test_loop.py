@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -136,49 +138,80 @@ def test_a_machine_that_takes_longer_to_lease_than_a_lease_lasts_asks_for_everyt
     assert sorted(asked) == sorted(2 * [b"/robots.txt", *(b"/%d" % number for number in range(5))])
 
 
+Stuck = TypeVar("Stuck", bound="StuckDesk")
+
+
 class StuckDesk:
     """Its commits wait, once there are pages among them, until nothing more is asked of the web."""
 
     def __init__(self, parts: Crawl, asked: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:
-        self._settled, self._asked = parts.desk.settled, asked
-        self.count = self.most_owed = 0
+        self._desk, self._settled, self._asked = parts.desk, parts.desk.settled, asked
+        self.count = self.most_owed = self.asked_at_last = 0
         monkeypatch.setattr(parts.desk, "settled", self.settled)
 
     async def settled(self, deliveries: Sequence[Delivery]) -> list[Settlement]:
         if any(delivery.outcome.kind is TaskKind.PAGE for delivery in deliveries):
-            before = -1
-            while before < self._asked():
-                before = self._asked()
+            self.asked_at_last = -1
+            while self.asked_at_last < self._asked():
+                self.asked_at_last = self._asked()
                 await asyncio.sleep(0.2)
-            self.most_owed = max(self.most_owed, before - self.count)
+            self.most_owed = max(self.most_owed, self.asked_at_last - self.count)
         self.count += len(deliveries)
         return await self._settled(deliveries)
+
+
+class HaltingDesk(StuckDesk):
+    """Commits one part of a settle, and the next only when nothing more is asked of the web: what was asked since
+    the first is `meanwhile`."""
+
+    meanwhile: int | None = None
+    _before: int | None = None
+
+    async def settled(self, deliveries: Sequence[Delivery]) -> list[Settlement]:
+        is_more_to_come = self._desk.uncommitted > len(deliveries)
+        settlements = await super().settled(deliveries)
+        if self._before is not None and self.meanwhile is None:
+            self.meanwhile = self.asked_at_last - self._before
+        self._before = self._asked() if is_more_to_come else None
+        return settlements
+
+
+def crawled(
+    folder: Path, kind: type[Stuck], monkeypatch: pytest.MonkeyPatch, *, hosts: int, concurrency: int
+) -> Stuck:
+    """Sixty pages of each host, through such a desk."""
+    settings = Settings(
+        crawl=CrawlSettings(workers=1),
+        fetch=FetchSettings(allow_private=True, concurrency=concurrency),
+        politeness=PolitenessSettings(delay=0.0, slow_factor=0.0),
+        traps=TrapSettings(enabled=False, probe=False),
+    )
+
+    async def crawl(servers: Sequence[RawServer]) -> Stuck:
+        async with open_crawl(CrawlFolder(folder), settings) as parts, asyncio.timeout(60):
+            seeds = [f"{server.url}/{number}" for server in servers for number in range(60)]
+            await parts.frontier.admit(read_seeds(seeds, [], KEYS))
+            desk = kind(parts, lambda: sum(len(server.requests) for server in servers), monkeypatch)
+            assert await parts.loop.run() is Ended.COMPLETE
+            return desk
+
+    with contextlib.ExitStack() as stack:
+        answer = sends(page(b"a page"), keep=True)
+        return asyncio.run(crawl([stack.enter_context(serving(answer)) for _ in range(hosts)]))
 
 
 def test_beyond_one_commit_nothing_is_asked_for_ahead_of_what_was_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or a kill would cost more than was in flight."""
-    settings = Settings(
-        crawl=CrawlSettings(workers=1),
-        fetch=FetchSettings(allow_private=True, concurrency=2),
-        politeness=PolitenessSettings(delay=0.0, slow_factor=0.0),
-        traps=TrapSettings(enabled=False, probe=False),
-    )
-
-    async def crawl(servers: Sequence[RawServer]) -> StuckDesk:
-        async with open_crawl(CrawlFolder(tmp_path), settings) as parts, asyncio.timeout(60):
-            seeds = [f"{server.url}/{number}" for server in servers for number in range(60)]
-            await parts.frontier.admit(read_seeds(seeds, [], KEYS))
-            desk = StuckDesk(parts, lambda: sum(len(server.requests) for server in servers), monkeypatch)
-            assert await parts.loop.run() is Ended.COMPLETE
-            return desk
-
-    with (
-        serving(sends(page(b"a page"), keep=True)) as one,
-        serving(sends(page(b"a page"), keep=True)) as other,
-        serving(sends(page(b"a page"), keep=True)) as third,
-    ):
-        desk = asyncio.run(crawl([one, other, third]))
+    desk = crawled(tmp_path, StuckDesk, monkeypatch, hosts=3, concurrency=2)
     assert desk.count == 3 * 61
     assert 64 <= desk.most_owed <= 64 + 2
+
+
+def test_what_is_committed_gives_up_its_places_before_all_of_its_settle_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = crawled(tmp_path, HaltingDesk, monkeypatch, hosts=6, concurrency=100)
+    assert desk.meanwhile is not None
+    assert desk.meanwhile > 0

@@ -278,7 +278,7 @@ def test_what_waits_to_be_delivered_keeps_its_lease_and_no_more_is_leased(tmp_pa
         # More than one batch, and no time for a second one.
         clock.step = 2.0
         first, second = delivery(lease, lease.tasks[0]), delivery(lease, lease.tasks[1])
-        await brain.settle([first] * 128 + [second])
+        await brain.settle([first] * 64 + [second])
         assert brain.undelivered == 1
         (before,) = await office.frontier.leases(limit=10)
         clock.step = 0.0

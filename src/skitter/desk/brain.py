@@ -56,7 +56,8 @@ class Brain(Protocol):
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]: ...
 
     async def settle(self, deliveries: Sequence[Delivery], committed: Callable[[], None] = nobody) -> None:
-        """Returns when they are the brain's: they need not be told again. `committed` is called whenever some are."""
+        """Returns when they are the brain's: they need not be told again. Whenever some of them are committed it
+        says so."""
         ...
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None] | None:

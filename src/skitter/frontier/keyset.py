@@ -67,12 +67,29 @@ class CertainKeys:
         self._open(min(buckets, self._most))
         certain_move(former, self._table)
 
+    @property
+    def table(self) -> mmap:
+        """To be saved."""
+        return self._table
+
+    def room_for(self, size: int) -> mmap | None:
+        """A table of so many bytes, to be taken over when it is filled; None when it cannot be one of ours."""
+        buckets = size // BUCKET
+        return mmap(-1, size) if size % BUCKET == 0 and FEWEST_BUCKETS <= buckets <= self._most else None
+
+    def take_over(self, table: mmap) -> None:
+        """What was saved, and only where all of it is known."""
+        self._use(table)
+
     def _open(self, buckets: int) -> None:
-        self._buckets = buckets
+        # memory that was never written to takes none
+        self._use(mmap(-1, buckets * BUCKET))
+
+    def _use(self, table: mmap) -> None:
+        self._buckets = buckets = len(table) // BUCKET
         # half full: of the keys of a bucket hardly ever one has to go
         self._roomy = buckets * WAYS // 2
-        # memory that was never written to takes none
-        self._table = table = mmap(-1, buckets * BUCKET)
+        self._table = table
         # bound once: a method between costs as much as the look
         self.add = partial(certain_add, table)
         self.has = partial(certain_has, table)

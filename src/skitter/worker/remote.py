@@ -59,8 +59,8 @@ _LOOK = 0.5
 _GRACE = 120.0
 # Of the hosts that are ready: the others are for the others.
 _MOST_AT_ONCE = 256
-# The server takes up other asks between parts of a batch; the larger it is, the less often it has to wait for a
-# worker that is busy reading pages. So many pages are about what a socket takes at once, 24 KB each.
+# As many as are committed together: what is answered for gives up its places. With 128 a worker of 60 hosts had
+# answers in all its places, and waited for the desk for a quarter of the time.
 _BATCH = 64
 _BATCH_BYTES = 8_000_000
 # Seconds. The loop has leases to renew, too; what is left is delivered on its next pulse.

@@ -33,6 +33,7 @@ from skitter.frontier.base import (
 )
 from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.bundles import runs_of
+from skitter.frontier.rocks import stamped
 from skitter.frontier.rocks.addresses import Addresses, cancel_appointment
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book
@@ -87,6 +88,8 @@ _KEYS = b"keys"
 _END = b"\xff" * 17
 # 2 us a key: 20 ms on each promote, which a worker calls once a second.
 _RELEARN = 10_000
+# Of how keys lie in the table of those known for certain: a file of another version is not believed.
+_TABLES = b"\1"
 _encode = msgspec.msgpack.encode
 _decode_keys = msgspec.msgpack.Decoder(KeySettings).decode
 _decode_mark = msgspec.msgpack.Decoder(SegmentMark).decode
@@ -117,7 +120,7 @@ class RocksFrontier:
         self._check_keys(folder, settings.keys)
         self._max_pages = settings.crawl.max_pages
         self._holds = bool(settings.archive.url)
-        self._filter_file = folder / "seen.filter"
+        self._filter_file, self._known_file = folder / "seen.filter", folder / "known.keys"
         scope = Scope(settings.crawl, settings.fetch.max_redirects)
         traps = Traps(settings.traps)
         self._admission = Admission(scope, settings.politeness, prioritizer or ByDepthAndLinks(), traps)
@@ -151,6 +154,9 @@ class RocksFrontier:
         if stamp := self._store.get("meta", _FILTER):
             self._book.seen.restore(self._filter_file, stamp)
             self._book.near.believe(stamp)
+            certain = self._book.certain
+            if (table := stamped.restored(self._known_file, stamp + _TABLES, certain.room_for)) is not None:
+                certain.take_over(table)
         with Turn.begin(self._book, self._clock.now()) as turn:
             self._leasing.expire(turn, all_of_them=True)
             if stamp:
@@ -161,11 +167,13 @@ class RocksFrontier:
         stamp = os.urandom(16)
         self._book.seen.save(self._filter_file, stamp)
         self._book.near.save(stamp)
+        stamped.save(self._known_file, stamp + _TABLES, self._book.certain.table)
         with Turn.begin(self._book, self._clock.now()) as turn:
             turn.put("meta", _FILTER, stamp)
 
     def _relearn_filter(self) -> None:
-        """After a death the filter learns the known keys again, a few on each promote."""
+        """After a death the filter learns the known keys again, a few on each promote; and so does the table of
+        those that are known for certain, as many as it has room for."""
         seen = self._book.seen
         start = seen.relearn_from
         if start is None:
@@ -173,6 +181,9 @@ class RocksFrontier:
         keys = [key for key, _ in itertools.islice(self._store.scan("urls", start, _END), _RELEARN + 1)]
         more = len(keys) > _RELEARN
         seen.relearn(keys[:_RELEARN], keys[-1] if more else None)
+        add = self._book.certain.add
+        for key in keys:
+            add(key)
 
     def attend(self, witness: Witness) -> None:
         self._witness = witness

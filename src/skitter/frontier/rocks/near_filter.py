@@ -11,12 +11,13 @@ lower half as it is. Of a lower half with one bit flipped only what is at an odd
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from functools import cache, partial
 from mmap import mmap
 from pathlib import Path
+
+from skitter.frontier.rocks import stamped
 
 try:
     from skitter.native.nearwords import add, close_in, close_to, suspects
@@ -61,23 +62,12 @@ class NearFilter:
         return int.from_bytes(some, "big").bit_count() > _CROWDED * 8 * len(some)
 
     def save(self, path: Path, stamp: bytes) -> None:
-        temporary = path.with_suffix(".new")
-        with temporary.open("wb") as file:
-            file.write(stamp + _VERSION)
-            file.write(self._words)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        stamped.save(path, stamp + _VERSION, self._words)
 
     def restore(self, path: Path, stamp: bytes) -> bool:
         """Take the place of one saved with this very stamp, by this version and of the same size; False when
         there is none."""
-        head = stamp + _VERSION
-        try:
-            raw = path.read_bytes() if path.stat().st_size == len(head) + len(self._words) else b""
-        except OSError:
-            return False
-        if not raw.startswith(head) or len(raw) != len(head) + len(self._words):
-            return False
-        self._words[:] = raw[len(head) :]
-        return True
+        return stamped.restored(path, stamp + _VERSION, self._room) is not None
+
+    def _room(self, size: int) -> mmap | None:
+        return self._words if size == len(self._words) else None
