@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments = _parse(argv)
             code: int = arguments.run(arguments)
         finally:
-            write("")  # what --help printed
+            write("")  # what is left to be said
         return code
     except SkitterError as error:
         print(f"skitter: {_one_line(error)}", file=sys.stderr)
@@ -116,6 +116,10 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see {self.prog} --help")
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        # argparse before 3.11.3 does not forgive a reader that has left, and `--help | head` ended in a traceback
+        write(message)
 
 
 def _parser() -> argparse.ArgumentParser:
