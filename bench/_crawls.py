@@ -154,7 +154,7 @@ class _Memory:
 
     def watch(self) -> None:
         while not self._ended.wait(_LOOKS):
-            self.most = max(self.most, sum(map(_resident, _family(self._pid))))
+            self.most = max(self.most, sum(map(_resident, family(self._pid))))
 
     def end(self) -> None:
         self._ended.set()
@@ -172,12 +172,13 @@ def _watched(pid: int) -> Iterator[_Memory]:
         watching.join()
 
 
-def _family(pid: int) -> Iterator[int]:
+def family(pid: int) -> Iterator[int]:
+    """A process and all that come from it."""
     yield pid
     with contextlib.suppress(OSError):  # it may end meanwhile
         for task in os.listdir(f"/proc/{pid}/task"):
             for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split():
-                yield from _family(int(child))
+                yield from family(int(child))
 
 
 def _resident(pid: int) -> int:

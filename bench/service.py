@@ -6,7 +6,7 @@ A real `skitter serve`, and simulated workers in this process: they lease, inven
 are known, and deliver them with parcels of a real page, once without the links that a worker leaves out and once
 with all of them. Pages a second are per second of the server's own CPU, so that what else runs here matters less;
 lease latency is as the workers see it. Then `skitter crawl` of sixteen hosts on nginx (openjdk-17-doc), in its
-own process and with two workers in turn, some rounds; the second worker is judged by pages a second of the wall.
+own process and with two workers, by turns of a second; the second worker is judged by pages a second of the wall.
 Tables, one JSON object as the last line.
 """
 
@@ -27,15 +27,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median, quantiles
+from typing import Any
 
 import uvloop
 from msgspec.structs import replace
 
-from bench._crawls import run_with_usage, skitter_command, start
+from bench._by_turns import Spent, by_turns
+from bench._crawls import skitter_command, start
 from bench._keys import KEYS
-from bench._mirrors import machine_cpu
 from bench._nginx import serving
-from bench._report import last_line, progress, table
+from bench._report import last_line, progress, table, ticking
 from bench._targets import Target, judged, show_targets
 from bench.archive import DOCUMENTS, exchanges, read
 from skitter.archive.digests import digests_of
@@ -55,6 +56,7 @@ HOSTS = 64
 AT_ONCE = 4
 # What a second core is to bring: it has the desk and nginx to run as well.
 SECOND_WORKER = 1.5
+ONE, TWO = "one process", "two workers"
 LINKS, NEW = 30, 3
 SETTINGS = """\
 [crawl]
@@ -209,44 +211,50 @@ def load(pages: int, made: list[Parcel], sifting: bool) -> dict[str, float]:
         return runner.run(main(where, child))
 
 
-def crawled(nginx: str, pages: int, workers: int) -> dict[str, float]:
-    names = [f"d{number}.test" for number in range(16)]
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        config = folder / "settings.toml"
-        config.write_text("[politeness]\ndelay = 0\nslow_factor = 0\n")
-        with serving(nginx, DOCUMENTS, folder) as port:
-            seeds = [f"http://{name}/index.html" for name in names]
-            command = skitter_command(
-                "crawl", *seeds, "--into", str(folder / "crawl"), "--config", str(config)
-            )
-            command += ["--resolve", f"*:80:127.0.0.1:{port}", "--allow-private", "--json"]
-            command += ["--max-pages", str(pages), "--workers", str(workers)]
-            output, before = folder / "output", machine_cpu()
-            with output.open("wb") as stream:
-                usage = run_with_usage(command, stream)
-            busy = machine_cpu() - before
-            last = json.loads(output.read_text().splitlines()[-1])
-    assert usage.code == 0, usage
+def crawled(nginx: str, pages: int) -> dict[str, dict[str, float]]:
+    """One process and two workers, a second each in turn. The two have as many more pages as they are to be
+    faster, so that both are at it for as long. nginx is the same for both."""
+    with tempfile.TemporaryDirectory() as place, serving(nginx, DOCUMENTS, Path(place)) as port:
+        commands = {
+            ONE: crawl_command(Path(place) / "crawl-1", port, pages, 1),
+            TWO: crawl_command(Path(place) / "crawl-2", port, int(pages * SECOND_WORKER), 2),
+        }
+        spent = by_turns(commands, Path(place))
+        said = {name: (Path(place) / name).read_text().splitlines()[-1] for name in commands}
+    return {name: figures(json.loads(said[name]), spent[name]) for name in commands}
+
+
+def crawl_command(folder: Path, port: int, pages: int, workers: int) -> list[str]:
+    config = folder.with_suffix(".toml")
+    config.write_text("[politeness]\ndelay = 0\nslow_factor = 0\n")
+    seeds = [f"http://d{number}.test/index.html" for number in range(16)]
+    command = skitter_command("crawl", *seeds, "--into", str(folder), "--config", str(config))
+    command += ["--resolve", f"*:80:127.0.0.1:{port}", "--allow-private", "--json"]
+    return [*command, "--max-pages", str(pages), "--workers", str(workers)]
+
+
+def figures(last: dict[str, Any], spent: Spent) -> dict[str, float]:
+    if spent.code:
+        raise SystemExit(f"a crawl ended with {spent.code}: {last}")
     found = last.get("last", last)["pages"]
     return {
         "pages": found,
-        "wall": usage.wall,
-        "pages_per_second": found / usage.wall,
-        "cpu_us_a_page": usage.cpu / found * 1e6,
-        "machine_us_a_page": busy / found * 1e6,
-        "cores_of_the_machine": busy / usage.wall,
+        "wall": spent.wall,
+        "pages_per_second": found / spent.wall,
+        "cpu_us_a_page": spent.cpu / found * 1e6,
+        "machine_us_a_page": spent.busy / found * 1e6,
+        "cores_of_the_machine": spent.busy / spent.wall,
     }
 
 
 def crawls(nginx: str, pages: int, rounds: int) -> dict[str, list[dict[str, float]]]:
-    """One process and two workers in turn: what else the machine does meets both."""
-    measured: dict[str, list[dict[str, float]]] = {"one process": [], "two workers": []}
-    for number in range(rounds):
-        for (name, passes), workers in zip(measured.items(), (1, 2), strict=True):
-            passes.append(crawled(nginx, pages, workers))
-            rate = passes[-1]["pages_per_second"]
-            progress(f"round {number + 1} of {rounds}, {name}: {rate:,.0f} pages/s")
+    measured: dict[str, list[dict[str, float]]] = {ONE: [], TWO: []}
+    for number in range(1, rounds + 1):
+        with ticking(f"round {number} of {rounds}, by turns", every=10.0):
+            found = crawled(nginx, pages)
+        for name, figures_of_it in found.items():
+            measured[name].append(figures_of_it)
+            progress(f"round {number} of {rounds}, {name}: {figures_of_it['pages_per_second']:,.0f} pages/s")
     return measured
 
 
@@ -261,7 +269,7 @@ def second_worker(measured: dict[str, list[dict[str, float]]]) -> Target:
 
 def crawl_rows(measured: dict[str, list[dict[str, float]]]) -> Iterator[tuple[object, ...]]:
     yield ("crawl", *(cell for name in measured for cell in (name, "spread")))
-    for figure in measured["one process"][0]:
+    for figure in measured[ONE][0]:
         cells: list[object] = []
         for passes in measured.values():
             values = sorted(found[figure] for found in passes)
