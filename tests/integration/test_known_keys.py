@@ -4,6 +4,8 @@ called known there is not admitted, so one such key would be a URL lost."""
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -136,3 +138,22 @@ def test_a_table_that_has_no_room_any_more_is_left_alone(tmp_path: Path) -> None
     frontier = opened(tmp_path, Settings(crawl=SETTINGS.crawl, frontier=FrontierSettings(memory=64_000_000)))
     assert not is_certain(frontier, 1)
     killed(frontier)
+
+
+def test_a_disk_without_room_keeps_nothing_of_what_did_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the crawl is closed all the same."""
+    crawled(tmp_path, 1)
+    frontier = opened(tmp_path)
+    admit(frontier, 2)
+    monkeypatch.setattr(os, "fsync", full)
+    asyncio.run(frontier.close())
+    assert [*tmp_path.glob("*.new")] == []
+    frontier = opened(tmp_path)
+    assert admit(frontier, 1, 2) == [Verdict(VerdictKind.KNOWN)] * 2
+    killed(frontier)
+
+
+def full(_descriptor: int) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")

@@ -12,7 +12,6 @@ walks the store's keys in the background. A partition that would outgrow its sha
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable
 from functools import partial
 from mmap import mmap
@@ -22,6 +21,7 @@ import msgspec
 
 from skitter.frontier.base import FilterFigures
 from skitter.frontier.keyset import bloom_add, bloom_has, bloom_meet
+from skitter.frontier.rocks import stamped
 
 PARTITIONS = 16
 _FIRST_LAYER = 16_384
@@ -167,12 +167,7 @@ class SeenFilter:
             (trusted, [(layer.count, layer.bits[:]) for layer in layers])
             for trusted, layers in zip(self._trusted, self._layers, strict=True)
         ]
-        temporary = path.with_suffix(".new")
-        with temporary.open("wb") as file:
-            file.write(msgspec.msgpack.encode(_Saved(stamp, partitions, _VERSION)))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        stamped.save(path, b"", msgspec.msgpack.encode(_Saved(stamp, partitions, _VERSION)))
 
     def restore(self, path: Path, stamp: bytes) -> bool:
         """Take the place of a filter saved with this very stamp; False when there is none."""

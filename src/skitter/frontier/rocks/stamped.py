@@ -13,15 +13,20 @@ from mmap import mmap
 from pathlib import Path
 
 
-def save(path: Path, head: bytes, table: mmap) -> None:
-    """`head` is the stamp, and what tells one version from another."""
+def save(path: Path, head: bytes, table: bytes | mmap) -> None:
+    """`head` is the stamp, and what tells one version from another. A disk that has no room for it keeps none of
+    it, and what was there before."""
     temporary = path.with_suffix(".new")
-    with temporary.open("wb") as file:
-        file.write(head)
-        file.write(table)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(head)
+            file.write(table)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def restored(path: Path, head: bytes, room: Callable[[int], mmap | None]) -> mmap | None:
