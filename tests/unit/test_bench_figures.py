@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from bench._by_turns import by_turns
 from bench._crawls import run_with_usage
 from bench._growing import Stretch
 from bench._steady import allowed, steady
@@ -226,3 +227,16 @@ def test_the_memory_of_a_command_is_that_of_all_its_processes_and_not_of_who_mea
     assert family.code == alone.code == 0
     assert 120_000_000 < family.rss < len(large)
     assert 0 < alone.rss < 60_000_000
+
+
+def test_commands_by_turns_end_as_they_would_alone(tmp_path: Path) -> None:
+    burn = "import time\nwhile time.process_time() < 1.2: pass\nprint('done')"
+    commands = {
+        "busy": [sys.executable, "-c", burn],
+        "wrong": [sys.executable, "-c", "raise SystemExit(3)"],
+    }
+    spent = by_turns(commands, tmp_path)
+    assert (spent["busy"].code, spent["wrong"].code) == (0, 3)
+    assert (tmp_path / "busy").read_text() == "done\n"
+    assert spent["busy"].cpu >= 1.2
+    assert spent["busy"].wall >= 1.0
