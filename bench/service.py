@@ -54,6 +54,10 @@ from skitter.worker.remote import RemoteBrain
 HOSTS = 64
 # Hosts that a worker asks for: some 160 pages. With more there would be too few leases to tell a p99.
 AT_ONCE = 4
+# What a server is to take on one core, and how soon it is to answer who asks for hosts (ms).
+PAGES_PER_SECOND, LEASE_P99 = 4_000, 50
+# Of fewer leases the last percentile is the longest of them.
+ENOUGH_LEASES = 100
 # What a second core is to bring: it has the desk and nginx to run as well.
 SECOND_WORKER = 1.5
 ONE, TWO = "one process", "two workers"
@@ -212,12 +216,12 @@ def load(pages: int, made: list[Parcel], sifting: bool) -> dict[str, float]:
 
 
 def crawled(nginx: str, pages: int) -> dict[str, dict[str, float]]:
-    """One process and two workers, a second each in turn. The two have as many more pages as they are to be
-    faster, so that both are at it for as long. nginx is the same for both."""
+    """One process and two workers, a second each in turn, through the same nginx. Whoever ends first leaves the
+    other alone."""
     with tempfile.TemporaryDirectory() as place, serving(nginx, DOCUMENTS, Path(place)) as port:
         commands = {
             ONE: crawl_command(Path(place) / "crawl-1", port, pages, 1),
-            TWO: crawl_command(Path(place) / "crawl-2", port, int(pages * SECOND_WORKER), 2),
+            TWO: crawl_command(Path(place) / "crawl-2", port, pages, 2),
         }
         spent = by_turns(commands, Path(place))
         said = {name: (Path(place) / name).read_text().splitlines()[-1] for name in commands}
@@ -258,6 +262,16 @@ def crawls(nginx: str, pages: int, rounds: int) -> dict[str, list[dict[str, floa
     return measured
 
 
+def server_targets(loads: dict[str, dict[str, float]]) -> Iterator[Target]:
+    for name, found in loads.items():
+        rate, latency = found["pages_per_server_cpu_second"], found["lease_p99_ms"]
+        if found["leases"] < ENOUGH_LEASES:
+            progress(f"{name}: {found['leases']} leases are too few to judge by")
+            continue
+        yield Target(f"pages per second of the server's CPU, {name}", rate, least=PAGES_PER_SECOND)
+        yield Target(f"99th percentile of a lease, ms, {name}", latency, most=LEASE_P99)
+
+
 def second_worker(measured: dict[str, list[dict[str, float]]]) -> Target:
     rates = [[found["pages_per_second"] for found in passes] for passes in measured.values()]
     return Target(
@@ -293,12 +307,12 @@ def main() -> int:
         loads[name] = load(options.pages, made, sifting)
         progress(f"{name}: {loads[name]}")
     measured = crawls(nginx, options.crawl_pages, options.rounds) if options.crawl_pages else {}
-    verdicts = [second_worker(measured)] if measured else []
+    verdicts = [*server_targets(loads), *([second_worker(measured)] if measured else [])]
     keys = list(loads["all links"])
     print(table([("server", *keys), *((name, *(row[key] for key in keys)) for name, row in loads.items())]))
     if measured:
         print(table(list(crawl_rows(measured))))
-        show_targets(verdicts)
+    show_targets(verdicts)
     targets = {target.words: target.row() for target in verdicts}
     last_line({"bench": "service", "loads": loads, "crawls": measured, "targets": targets})
     return 0 if judged(verdicts) else 1

@@ -118,7 +118,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see {self.prog} --help")
 
     def _print_message(self, message: str, file: object = None) -> None:
-        # argparse before 3.11.3 does not forgive a reader that has left, and `--help | head` ended in a traceback
+        # argparse of Python 3.11.2 (Debian 12) does not forgive a reader that has left, as in `--help | head`
         write(message)
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from functools import partial
 from mmap import mmap
+from pathlib import Path
 
+from skitter.frontier import stamped
 from skitter.frontier.keyset_plain import BUCKET, FEWEST_BUCKETS, WAYS
 
 try:
@@ -38,6 +40,8 @@ except ImportError:
 __all__ = ["CertainKeys", "bloom_add", "bloom_has", "bloom_meet"]
 
 _GROWTH = 4
+# Of how keys lie in the table: a file of another version is not believed.
+_VERSION = b"\1"
 
 
 class CertainKeys:
@@ -67,19 +71,18 @@ class CertainKeys:
         self._open(min(buckets, self._most))
         certain_move(former, self._table)
 
-    @property
-    def table(self) -> mmap:
-        """To be saved."""
-        return self._table
+    def save(self, path: Path, stamp: bytes) -> None:
+        stamped.save(path, stamp + _VERSION, self._table)
 
-    def room_for(self, size: int) -> mmap | None:
-        """A table of so many bytes, to be taken over when it is filled; None when it cannot be one of ours."""
+    def restore(self, path: Path, stamp: bytes) -> None:
+        """Know what was known when this very stamp was given, if that was saved and there is room for it."""
+        table = stamped.restored(path, stamp + _VERSION, self._room)
+        if table is not None:
+            self._use(table)
+
+    def _room(self, size: int) -> mmap | None:
         buckets = size // BUCKET
         return mmap(-1, size) if size % BUCKET == 0 and FEWEST_BUCKETS <= buckets <= self._most else None
-
-    def take_over(self, table: mmap) -> None:
-        """What was saved, and only where all of it is known."""
-        self._use(table)
 
     def _open(self, buckets: int) -> None:
         # memory that was never written to takes none

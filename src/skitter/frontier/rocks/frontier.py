@@ -33,7 +33,6 @@ from skitter.frontier.base import (
 )
 from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.bundles import runs_of
-from skitter.frontier.rocks import stamped
 from skitter.frontier.rocks.addresses import Addresses, cancel_appointment
 from skitter.frontier.rocks.admission import Admission
 from skitter.frontier.rocks.book import Book
@@ -88,8 +87,6 @@ _KEYS = b"keys"
 _END = b"\xff" * 17
 # 2 us a key: 20 ms on each promote, which a worker calls once a second.
 _RELEARN = 10_000
-# Of how keys lie in the table of those known for certain: a file of another version is not believed.
-_TABLES = b"\1"
 _encode = msgspec.msgpack.encode
 _decode_keys = msgspec.msgpack.Decoder(KeySettings).decode
 _decode_mark = msgspec.msgpack.Decoder(SegmentMark).decode
@@ -149,29 +146,27 @@ class RocksFrontier:
                 turn.put("meta", _KEYS, _encode(asked))
 
     def _begin(self) -> None:
-        """Orphaned leases end. The filter saved by a clean close is taken over, and its stamp removed at once:
-        whatever happens next, only another clean close makes a saved filter believable again."""
+        """Orphaned leases end. What a clean close saved is taken over, and its stamp removed at once: whatever
+        happens next, only another clean close makes what is saved believable again."""
         if stamp := self._store.get("meta", _FILTER):
             self._book.seen.restore(self._filter_file, stamp)
             self._book.near.believe(stamp)
-            certain = self._book.certain
-            if (table := stamped.restored(self._known_file, stamp + _TABLES, certain.room_for)) is not None:
-                certain.take_over(table)
+            self._book.certain.restore(self._known_file, stamp)
         with Turn.begin(self._book, self._clock.now()) as turn:
             self._leasing.expire(turn, all_of_them=True)
             if stamp:
                 turn.delete("meta", _FILTER)
             note_lists(turn, self._book.blocklists)
 
-    def _keep_filter(self) -> None:
+    def _keep_tables(self) -> None:
         stamp = os.urandom(16)
         self._book.seen.save(self._filter_file, stamp)
         self._book.near.save(stamp)
-        stamped.save(self._known_file, stamp + _TABLES, self._book.certain.table)
+        self._book.certain.save(self._known_file, stamp)
         with Turn.begin(self._book, self._clock.now()) as turn:
             turn.put("meta", _FILTER, stamp)
 
-    def _relearn_filter(self) -> None:
+    def _relearn(self) -> None:
         """After a death the filter learns the known keys again, a few on each promote; and so does the table of
         those that are known for certain, as many as it has room for."""
         seen = self._book.seen
@@ -257,7 +252,7 @@ class RocksFrontier:
         return ended
 
     async def promote(self, now: float) -> int:
-        self._relearn_filter()
+        self._relearn()
         if await self._book.blocklists.refresh():
             with Turn.begin(self._book, now) as turn:
                 note_lists(turn, self._book.blocklists)
@@ -403,7 +398,7 @@ class RocksFrontier:
     async def close(self) -> None:
         try:
             if not self._read_only:
-                self._keep_filter()
+                self._keep_tables()
         except (OSError, SkitterError):
             # Only an optimisation is lost: without a stamped file the filter learns again from the store.
             self._filter_file.unlink(missing_ok=True)

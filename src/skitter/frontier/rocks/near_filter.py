@@ -17,7 +17,7 @@ from functools import cache, partial
 from mmap import mmap
 from pathlib import Path
 
-from skitter.frontier.rocks import stamped
+from skitter.frontier import stamped
 
 try:
     from skitter.native.nearwords import add, close_in, close_to, suspects

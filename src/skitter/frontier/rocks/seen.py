@@ -19,9 +19,9 @@ from pathlib import Path
 
 import msgspec
 
+from skitter.frontier import stamped
 from skitter.frontier.base import FilterFigures
 from skitter.frontier.keyset import bloom_add, bloom_has, bloom_meet
-from skitter.frontier.rocks import stamped
 
 PARTITIONS = 16
 _FIRST_LAYER = 16_384
