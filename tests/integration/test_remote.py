@@ -30,7 +30,7 @@ from tests.frontier_kit import discovered, seed
 from tests.integration.test_desk import SETTINGS, delivery
 
 LEASED = msgspec.structs.replace(SETTINGS, frontier=FrontierSettings(lease_duration=30.0))
-URL = "http://a.test/"
+URL, OTHER = "http://a.test/", "http://b.test/"
 
 
 class Wrong:
@@ -562,6 +562,53 @@ def test_pages_with_thousands_of_links_are_committed_one_by_one(tmp_path: Path) 
         filled = [with_links(made, links) for made in long]
         await brain.settle([plain, *filled])
         assert watch.commits == [1, 2, *([1] * (len(long) - 1))]
+
+    run(tmp_path, use)
+
+
+def test_who_holds_no_host_is_given_those_that_its_first_page_frees_before_the_next_is_taken(
+    tmp_path: Path,
+) -> None:
+    """Two indexes with thousands of links: a worker idled until the desk had admitted all of both."""
+    links = tuple(discovered(f"{URL}a/{number}") for number in range(4_000))
+
+    async def use(where: str, office: Office) -> None:
+        await office.frontier.admit([seed(OTHER)])
+        brain, watch = await joined(where), Watching(office)
+        await brain.settle(
+            [dated(lease, office.clock.now() - 1.0) for lease in await brain.lease("", 10, 30.0)]
+        )
+        pages = [dated(lease, office.clock.now() - 1.0) for lease in await brain.lease("", 10, 30.0)]
+        assert len(pages) == 2
+        first, second = (with_links(made, links) for made in pages)
+        watch.commits.clear()
+        await brain.settle([first, second])
+        await brain.beat()
+        assert (watch.commits, brain.undelivered) == ([1], 1)
+        assert [lease.host for lease in await brain.lease("", 10, 30.0)] == [first.outcome.host]
+        brain.held = lambda: 1
+        await brain.beat()
+        assert (watch.commits, brain.undelivered) == ([1, 1], 0)
+
+    run(tmp_path, use)
+
+
+def test_who_does_not_want_hosts_delivers_all_the_same(tmp_path: Path) -> None:
+    """It was told to stop after it had asked for them: they go back, and the rest is delivered."""
+    links = tuple(discovered(f"{URL}a/{number}") for number in range(4_000))
+
+    async def use(where: str, office: Office) -> None:
+        await office.frontier.admit([seed(OTHER)])
+        brain = await joined(where)
+        await brain.settle(
+            [dated(lease, office.clock.now() - 1.0) for lease in await brain.lease("", 10, 30.0)]
+        )
+        pages = [dated(lease, office.clock.now() - 1.0) for lease in await brain.lease("", 10, 30.0)]
+        await brain.settle([with_links(made, links) for made in pages])
+        for _ in range(2):
+            await brain.beat()
+        assert brain.undelivered == 0
+        assert await office.frontier.leases(limit=10) == []
 
     run(tmp_path, use)
 

@@ -37,6 +37,8 @@ _SOCKET = "workers.sock"
 # Linux takes 107 bytes, others 103.
 _LONGEST_SOCKET = 100
 _BEAT = 0.05
+# Once all is done and the last are leaving: nothing else waits for the core.
+_LAST_BEATS = 0.005
 _GLANCE = 1.0
 _ALL_OF_A_CORE = 0.85
 # A host is asked by one worker at a time: with fewer of them processes would only wait for each other.
@@ -344,7 +346,7 @@ class Gang:
                 ended = Ended.INTERRUPTED
             elif ended is None and (ended := await self._end()) is not None:
                 self.drain()
-            await asyncio.sleep(_BEAT)
+            await asyncio.sleep(_BEAT if ended is None else _LAST_BEATS)
         return ended
 
     def _is_working(self) -> bool:

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from skitter.archive.store import Archive
 from skitter.clock import Clock
-from skitter.desk.brain import COMMITTED_AT_ONCE, Delivery, Standing, nobody
+from skitter.desk.brain import Delivery, Standing, commits_of, nobody
 from skitter.desk.filing import Filing
 from skitter.desk.precedence import Precedence
 from skitter.desk.report import Report
@@ -95,8 +95,7 @@ class Desk:
     async def settle(self, deliveries: Sequence[Delivery], committed: Callable[[], None] = nobody) -> None:
         self._check()
         self._uncommitted += len(deliveries)
-        for start in range(0, len(deliveries), COMMITTED_AT_ONCE):
-            part = deliveries[start : start + COMMITTED_AT_ONCE]
+        for part in commits_of(deliveries):
             await self.settled(part)
             self._uncommitted -= len(part)
             committed()

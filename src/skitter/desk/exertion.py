@@ -1,7 +1,8 @@
 """How hard a worker works: the share of a core that its thread took lately.
 
 A part of what a worker says of itself with every ask (`wire.py`); the crew shares hosts by it. Read rarely: one
-look is a system call, and a share of less than half a second is noise.
+look is a system call, and a share of less than half a second is noise. Much longer ones tell nothing either: who
+was stopped meanwhile, or waited for the desk to come back, was neither idle nor busy.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from skitter.clock import Clock
 
 _SPAN = 0.5
+_LONGEST_SPAN = 2 * _SPAN
 
 
 class Exertion:
@@ -25,10 +27,12 @@ class Exertion:
         self._share = 0.0
 
     def look(self) -> float:
-        """Of the last whole span; 0 before there was one."""
+        """Of the last whole span that was looked at in time; 0 before there was one."""
         now = self._clock.now()
-        if now - self._since >= _SPAN:
+        passed = now - self._since
+        if not 0 <= passed < _SPAN:
             spent = self._spent()
-            self._share = (spent - self._before) / (now - self._since)
+            if _SPAN <= passed <= _LONGEST_SPAN:
+                self._share = (spent - self._before) / passed
             self._since, self._before = now, spent
         return self._share

@@ -7,13 +7,13 @@ what was answered is answered again with the same words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from skitter import __version__
 from skitter.clock import Clock
-from skitter.desk.brain import Delivery, Standing
+from skitter.desk.brain import Delivery, Standing, commits_of
 from skitter.desk.crew import Crew
 from skitter.desk.wire import (
     LEASE,
@@ -36,8 +36,6 @@ from skitter.settings import Settings
 # Pages that are committed together, in some 7 ms; then others have their turn, leases first. With 16 what a
 # commit takes by itself began to show: the look for near pages alone was 5 % of all, with 64 it is 1.
 _AT_ONCE = 32
-# And links, most of which may be new: sixteen indexes of a site with thousands in one commit took a second.
-_LINKS_AT_ONCE = 3_000
 
 
 class Unacceptable(Exception):
@@ -98,7 +96,7 @@ class Reception:
         knows neither their connections nor their links."""
         verdicts: list[Settled] = []
         found: list[HostLease] = []
-        for part in _parts(ask.deliveries, self._at_once):
+        for part in commits_of(ask.deliveries, self._at_once):
             settlements = await self._crew.desk.settled(part)
             verdicts += [settlement.settled for settlement in settlements]
             found += await self._leased(ask, len(found))
@@ -119,21 +117,6 @@ class Reception:
     def _signed(self) -> dict[str, Any]:
         standing = Standing.PAUSED if self._is_paused() else self._crew.desk.standing
         return {"server": self._crew.server, "now": self._clock.now(), "standing": standing}
-
-
-def _parts(deliveries: Sequence[Delivery], at_once: int) -> Iterator[list[Delivery]]:
-    part: list[Delivery] = []
-    links = 0
-    for delivery in deliveries:
-        result = delivery.outcome.result
-        found = sum(map(bundles.size, result.bundles)) if isinstance(result, Fetched) else 0
-        if part and (len(part) == at_once or links + found > _LINKS_AT_ONCE):
-            yield part
-            part, links = [], 0
-        part.append(delivery)
-        links += found
-    if part:
-        yield part
 
 
 def _check(deliveries: Sequence[Delivery]) -> None:

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from skitter import __version__
 from skitter.clock import Clock
-from skitter.desk.brain import COMMITTED_AT_ONCE, Delivery, Standing, nobody
+from skitter.desk.brain import COMMITTED_AT_ONCE, LINKS_AT_ONCE, Delivery, Standing, links_of, nobody
 from skitter.desk.exertion import Exertion
 from skitter.desk.wire import (
     JOIN,
@@ -196,6 +196,8 @@ class RemoteBrain:
             self._give_back()
         # Only what the loop asks for on every pulse it still wants.
         self._is_given_now, self._appetite = False, 0
+        if self._is_idle_no_more():
+            return
         if self._waiting or self._batch or self._released:
             await self._flush()
         elif self.standing is not Standing.OPEN and (now := self._clock.now()) >= self._look_at:
@@ -229,7 +231,8 @@ class RemoteBrain:
 
     async def _flush(self, committed: Callable[[], None] = nobody, *, hungry: bool = False) -> None:
         """With the last of what waits hosts are asked for, where somebody is `hungry`: those that it frees are
-        given in the same answer, and go on here, where their connections and links are known."""
+        given in the same answer, and go on here, where their connections and links are known. A loop that holds
+        none is given its first before the rest is delivered."""
         until = self._clock.now() + _LONGEST_FLUSH
         while self._batch or self._waiting:
             now = self._clock.now()
@@ -237,16 +240,20 @@ class RemoteBrain:
                 await self.renew((), self._duration)
             if self._batch is None:
                 self._batch = self._next_batch()
-            if not await self._deliver(self._batch, hungry and not self._waiting):
+            if not await self._deliver(self._batch, hungry and (not self._waiting or not self.held())):
                 return
             self._batch = None
             committed()
-            if self._waiting and self._clock.now() >= until:
+            if self._waiting and (self._is_idle_no_more() or self._clock.now() >= until):
                 return
         if self._released:
             ask = LeasesAsk(**self._signed(), leases=self._released)
             if await self._tried(RELEASE, ask, Released) is not None:
                 self._released = []
+
+    def _is_idle_no_more(self) -> bool:
+        """Hosts came, and the loop, which holds none, has yet to hear of them."""
+        return bool(self._given) and not self.held()
 
     def _undelivered_leases(self, now: float) -> set[tuple[Host, Token]]:
         """Of what was fetched and is not delivered, now and then. The loop has done with most of them, and
@@ -305,11 +312,16 @@ class RemoteBrain:
         batch = _Batch(self._next(), self._waiting[0][0], [])
         size = 0
         while self._waiting and len(batch.deliveries) < _BATCH:
-            weight = self._waiting[0][1]
-            if batch.deliveries and size + weight > _BATCH_BYTES:
+            _, weight, delivery = self._waiting[0]
+            # who brings so many links is committed alone: what came with it would only wait
+            is_long = links_of(delivery) > LINKS_AT_ONCE
+            if batch.deliveries and (is_long or size + weight > _BATCH_BYTES):
                 break
-            batch.deliveries.append(self._waiting.popleft()[2])
+            self._waiting.popleft()
+            batch.deliveries.append(delivery)
             size += weight
+            if is_long:
+                break
         self._bytes -= size
         return batch
 
