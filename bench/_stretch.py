@@ -20,6 +20,7 @@ import msgspec
 
 from bench._gauge import Meter, disk_bytes, resident_bytes
 from bench._population import Population
+from skitter.desk.brain import COMMITTED_AT_ONCE
 from skitter.frontier.bundles import bundled
 from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.model import (
@@ -43,9 +44,9 @@ SETTINGS = Settings(
     traps=TrapSettings(enabled=False),
 )
 LINKS, NEW = 20, 2
-# As many as a settle brings: twenty pages at a time.
-_SETTLED = 20
-_ADMITTED = _SETTLED * LINKS
+# As a crawl does. New URLs are admitted as those of twenty pages.
+_SETTLED = COMMITTED_AT_ONCE
+_ADMITTED = 20
 # A busy machine likes to put a process aside when it asks for its CPU time: it is asked for rarely.
 _MADE_AT_ONCE = 25
 _LEASED = 128
@@ -109,7 +110,7 @@ class Load:
                 reading_at = mark + every
 
     def _new_batch(self) -> list[Discovered]:
-        return [link for _ in range(_SETTLED) for link in self._web.new_links(LINKS)]
+        return [link for _ in range(_ADMITTED) for link in self._web.new_links(LINKS)]
 
     async def greet(self, every: int) -> None:
         """Every host's robots.txt comes first; until pages are nine tenths of what is asked."""

@@ -5,9 +5,9 @@
 A real `skitter serve`, and simulated workers in this process: they lease, invent pages of 30 links of which 27
 are known, and deliver them with parcels of a real page, once without the links that a worker leaves out and once
 with all of them. Pages a second are per second of the server's own CPU, so that what else runs here matters less;
-lease latency is as the workers see it. Then `skitter crawl` of sixteen hosts on nginx (openjdk-17-doc), in its
-own process and with two workers, by turns of a second; the second worker is judged by pages a second of the wall.
-Tables, one JSON object as the last line.
+lease latency is as the workers see it. Then `skitter crawl` of sixteen hosts on nginx (openjdk-17-doc, in other
+words on each of them), in its own process and with two workers, by turns of a second; the second worker is judged
+by pages a second of the wall. Tables, one JSON object as the last line.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from bench._crawls import skitter_command, start
 from bench._keys import KEYS
 from bench._nginx import serving
 from bench._report import last_line, progress, table, ticking
+from bench._sites import SERVER, names, sites
 from bench._targets import Target, judged, show_targets
 from bench.archive import DOCUMENTS, exchanges, read
 from skitter.archive.digests import digests_of
@@ -52,6 +53,8 @@ from skitter.worker.offered import Offered
 from skitter.worker.remote import RemoteBrain
 
 HOSTS = 64
+# Those of the crawls.
+SITES = 16
 # Hosts that a worker asks for: some 160 pages. With more there would be too few leases to tell a p99.
 AT_ONCE = 4
 # What a server is to take on one core, and how soon it is to answer who asks for hosts (ms).
@@ -215,10 +218,24 @@ def load(pages: int, made: list[Parcel], sifting: bool) -> dict[str, float]:
         return runner.run(main(where, child))
 
 
-def crawled(nginx: str, pages: int) -> dict[str, dict[str, float]]:
+def server_loads(pages: int) -> dict[str, dict[str, float]]:
+    made, loads = parcels(), {}
+    for name, sifting in (("links left out", True), ("all links", False)):
+        loads[name] = load(pages, made, sifting)
+        progress(f"{name}: {loads[name]}")
+    return loads
+
+
+def load_rows(loads: dict[str, dict[str, float]]) -> Iterator[tuple[object, ...]]:
+    yield ("server", *next(iter(loads.values())))
+    for name, found in loads.items():
+        yield (name, *found.values())
+
+
+def crawled(nginx: str, web: Path, pages: int) -> dict[str, dict[str, float]]:
     """One process and two workers, a second each in turn, through the same nginx. Whoever ends first leaves the
     other alone."""
-    with tempfile.TemporaryDirectory() as place, serving(nginx, DOCUMENTS, Path(place)) as port:
+    with tempfile.TemporaryDirectory() as place, serving(nginx, web, Path(place), SERVER) as port:
         commands = {
             ONE: crawl_command(Path(place) / "crawl-1", port, pages, 1),
             TWO: crawl_command(Path(place) / "crawl-2", port, pages, 2),
@@ -231,7 +248,7 @@ def crawled(nginx: str, pages: int) -> dict[str, dict[str, float]]:
 def crawl_command(folder: Path, port: int, pages: int, workers: int) -> list[str]:
     config = folder.with_suffix(".toml")
     config.write_text("[politeness]\ndelay = 0\nslow_factor = 0\n")
-    seeds = [f"http://d{number}.test/index.html" for number in range(16)]
+    seeds = [f"http://{name}/index.html" for name in names(SITES)]
     command = skitter_command("crawl", *seeds, "--into", str(folder), "--config", str(config))
     command += ["--resolve", f"*:80:127.0.0.1:{port}", "--allow-private", "--json"]
     return [*command, "--max-pages", str(pages), "--workers", str(workers)]
@@ -253,9 +270,10 @@ def figures(last: dict[str, Any], spent: Spent) -> dict[str, float]:
 
 def crawls(nginx: str, pages: int, rounds: int) -> dict[str, list[dict[str, float]]]:
     measured: dict[str, list[dict[str, float]]] = {ONE: [], TWO: []}
+    web = sites(nginx, SITES, pages)
     for number in range(1, rounds + 1):
         with ticking(f"round {number} of {rounds}, by turns", every=10.0):
-            found = crawled(nginx, pages)
+            found = crawled(nginx, web, pages)
         for name, figures_of_it in found.items():
             measured[name].append(figures_of_it)
             progress(f"round {number} of {rounds}, {name}: {figures_of_it['pages_per_second']:,.0f} pages/s")
@@ -293,23 +311,21 @@ def crawl_rows(measured: dict[str, list[dict[str, float]]]) -> Iterator[tuple[ob
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.service", description=__doc__)
-    parser.add_argument("--pages", type=int, default=100_000, help="for the server, of which half counts")
+    parser.add_argument(
+        "--pages", type=int, default=100_000, help="for the server, of which half counts; 0 for none"
+    )
     parser.add_argument("--crawl-pages", type=int, default=50_000, help="of each crawl; 0 for none")
-    parser.add_argument("--rounds", type=int, default=3, help="of crawls")
+    parser.add_argument("--rounds", type=int, default=5, help="of crawls")
     options = parser.parse_args()
     nginx = shutil.which("nginx")
     if nginx is None or not DOCUMENTS.is_dir():
         print("nginx and openjdk-17-doc are needed", file=sys.stderr)
         return 2
-    made = parcels()
-    loads = {}
-    for name, sifting in (("links left out", True), ("all links", False)):
-        loads[name] = load(options.pages, made, sifting)
-        progress(f"{name}: {loads[name]}")
+    loads = server_loads(options.pages) if options.pages else {}
     measured = crawls(nginx, options.crawl_pages, options.rounds) if options.crawl_pages else {}
     verdicts = [*server_targets(loads), *([second_worker(measured)] if measured else [])]
-    keys = list(loads["all links"])
-    print(table([("server", *keys), *((name, *(row[key] for key in keys)) for name, row in loads.items())]))
+    if loads:
+        print(table(list(load_rows(loads))))
     if measured:
         print(table(list(crawl_rows(measured))))
     show_targets(verdicts)
