@@ -57,6 +57,7 @@ def sites(nginx: str, count: int, pages: int) -> Path:
             for number, _ in enumerate(made, 1):
                 if number % 1_000 == 0:
                     progress(f"{number:,} of {len(paths):,} pages, {count} times")
+        Path(begun).chmod(0o755)  # nginx reads as somebody else
         shutil.move(begun, place)
         Path(begun).mkdir()
     return place

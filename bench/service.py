@@ -36,6 +36,7 @@ from bench._by_turns import Spent, by_turns
 from bench._crawls import skitter_command, start
 from bench._keys import KEYS
 from bench._nginx import serving
+from bench._peers import CACHE
 from bench._report import last_line, progress, table, ticking
 from bench._sites import SERVER, names, sites
 from bench._targets import Target, judged, show_targets
@@ -258,6 +259,8 @@ def figures(last: dict[str, Any], spent: Spent) -> dict[str, float]:
     if spent.code:
         raise SystemExit(f"a crawl ended with {spent.code}: {last}")
     found = last.get("last", last)["pages"]
+    if not found:
+        raise SystemExit(f"a crawl found no page: can nginx read {CACHE}? {last}")
     return {
         "pages": found,
         "wall": spent.wall,
