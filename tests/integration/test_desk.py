@@ -258,7 +258,7 @@ def test_pages_with_thousands_of_links_are_committed_one_by_one_whoever_reads_th
     async def use(office: Office) -> None:
         lease = await leased(office)
         made = [delivery(lease, task) for task in lease.tasks]
-        links = bundled([discovered(f"http://a.test/a/{number}") for number in range(2_000)])
+        links = bundled([discovered(f"http://a.test/a/{number}") for number in range(7_000)])
         result = msgspec.structs.replace(made[0].outcome.result, bundles=links)
         long = [
             msgspec.structs.replace(one, outcome=msgspec.structs.replace(one.outcome, result=result))

@@ -13,7 +13,7 @@ from typing import Any
 
 from skitter import __version__
 from skitter.clock import Clock
-from skitter.desk.brain import Delivery, Standing, commits_of
+from skitter.desk.brain import LINKS_AT_ONCE, Delivery, Standing, commits_of
 from skitter.desk.crew import Crew
 from skitter.desk.wire import (
     LEASE,
@@ -96,7 +96,7 @@ class Reception:
         knows neither their connections nor their links."""
         verdicts: list[Settled] = []
         found: list[HostLease] = []
-        for part in commits_of(ask.deliveries, self._at_once):
+        for part in commits_of(ask.deliveries, self._at_once, LINKS_AT_ONCE):
             settlements = await self._crew.desk.settled(part)
             verdicts += [settlement.settled for settlement in settlements]
             found += await self._leased(ask, len(found))
