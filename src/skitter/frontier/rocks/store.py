@@ -180,9 +180,9 @@ def _options(cache: Cache, memtables: int, *, looked_up: bool = False, by_host: 
     options.set_level_compaction_dynamic_level_bytes(True)
     options.set_level_zero_file_num_compaction_trigger(_MERGED_AT_ONCE)
     if not by_host:
-        # Indexes by time are consumed at their head: files that are mostly tombstones are compacted early. Not the
-        # queues: their tombstones lie all over, each such file is merged with all that wait (8 s for 21 million,
-        # 90 us a page that brings no links), and every host has a mark behind its own.
+        # Indexes by time are consumed at their head: files that are mostly tombstones are compacted early. Not
+        # the queues: their tombstones lie all over, each such file is merged with all that wait, and every host
+        # has a mark behind its own.
         options.add_compact_on_deletion_collector_factory(1024, 512, 0.5)
     table = BlockBasedOptions()
     table.set_block_cache(cache)
