@@ -1,8 +1,8 @@
 """Sites of real pages that all say something else: one documentation, on every host in an alphabet of its own.
 
 With the same pages on sixteen hosts fifteen of sixteen bodies are known already, and who reads all hosts in step
-has each text compressed right behind its twin: 14 us a page of zstd instead of 29. That is the case of one
-process, and of no crawl of the web. Links, tags and sizes are those of the real pages.
+has each text compressed right behind its twin: 14 us a page of zstd were seen instead of 29. That is the case of
+one process, and of no crawl of the web. Links, tags and sizes are those of the real pages.
 """
 
 from __future__ import annotations
