@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -108,7 +109,7 @@ async def open_office(
         archive = Archive.open(
             folder.archive, settings.archive, clock, await frontier.marks(), _about(settings), apart=apart
         )
-        closing.push_async_callback(close_archive, archive, frontier)
+        closing.push_async_callback(close_both, archive, frontier)
         uploader = Uploader(objects, archive, frontier, settings.archive) if objects else None
         telemetry = telemetry or Telemetry(clock.now(), settings.crawl.max_pages)
         desk = Desk(frontier, archive, clock, settings, Report(telemetry, log), uploader)
@@ -209,6 +210,22 @@ async def close_archive(archive: Archive, frontier: Frontier) -> None:
         durable = True
     finally:
         archive.close(durable=durable)
+
+
+async def close_both(archive: Archive, frontier: Frontier) -> None:
+    """At the same time, once the last commits are on the disk: to finish a segment and to write what the frontier
+    has in memory takes 0.2 s each, and neither needs the other."""
+    with ThreadPoolExecutor(1, thread_name_prefix="closing") as beside:
+        durable = False
+        try:
+            await frontier.sync()
+            durable = True
+        finally:
+            finishing = beside.submit(archive.close, durable=durable)
+            try:
+                await frontier.close()
+            finally:
+                finishing.result()
 
 
 def _tell_of_list(log: Log, why: str) -> None:

@@ -12,6 +12,7 @@ from tests.frontier_kit import NO_RULES, OK, Driver, discovered, failed, seed
 from tests.keys import key_of
 
 A = "http://a.test"
+USUAL = FrontierSettings().tasks_per_lease
 
 
 def test_a_host_is_leased_to_one_worker_at_a_time(driver: Driver) -> None:
@@ -38,9 +39,9 @@ def test_a_url_is_out_in_one_lease_only(driver: Driver) -> None:
 
 def test_the_host_stays_leased_until_its_last_task_is_settled(driver: Driver) -> None:
     driver.open_host(A + "/")
-    driver.admit(*(discovered(f"{A}/{i}") for i in range(9)))
+    driver.admit(*(discovered(f"{A}/{i}") for i in range(19)))
     lease = driver.lease_one()
-    assert len(lease.tasks) == 5
+    assert len(lease.tasks) == USUAL
     for task in lease.tasks:
         assert driver.lease() == []
         driver.settle(driver.outcome(lease, OK, task))
@@ -55,14 +56,14 @@ def test_capacity_bounds_the_hosts_leased(driver: Driver) -> None:
 
 def test_a_released_lease_puts_its_urls_back_in_their_places(driver: Driver) -> None:
     driver.open_host(A + "/")
-    driver.admit(*(discovered(f"{A}/{i}") for i in range(9)))
+    driver.admit(*(discovered(f"{A}/{i}") for i in range(19)))
     lease = driver.lease_one()
     driver.settle(driver.outcome(lease, OK))
     driver.release(lease)
     assert driver.stats().urls["in_progress"] == 0
     driver.clock.advance(1)
     again = driver.lease_one()
-    assert [task.url for task in again.tasks][:4] == [task.url for task in lease.tasks[1:]]
+    assert [task.url for task in again.tasks][: USUAL - 1] == [task.url for task in lease.tasks[1:]]
 
 
 def test_a_stale_token_can_neither_renew_nor_release(driver: Driver) -> None:
@@ -87,7 +88,20 @@ def test_a_lease_holds_what_a_polite_worker_finishes_well_before_its_deadline(st
         lease = driver.lease_one(duration=duration)
         sizes.append(len(lease.tasks))
         driver.release(lease)
-    assert sizes == [5, 1, 1, 20, 64, 2]
+    assert sizes == [USUAL, 1, 1, 20, 64, 2]
+
+
+@pytest.mark.parametrize(("pages", "hosts"), [(50, 10), (4_000, 20)])
+def test_the_last_pages_under_a_limit_are_shared_among_many_hosts(
+    start: Start, pages: int, hosts: int
+) -> None:
+    driver = start(Settings(crawl=CrawlSettings(max_pages=pages)))
+    names = [f"http://h{number}.test" for number in range(20)]
+    driver.open_host(*(name + "/" for name in names))
+    driver.admit(*(discovered(f"{name}/{i}") for name in names for i in range(20)))
+    leases = driver.lease(capacity=20)
+    each = 5 if pages == 50 else USUAL
+    assert [len(lease.tasks) for lease in leases] == [each] * hosts
 
 
 def test_a_host_is_asked_for_a_few_pages_until_it_has_shown_what_they_are_worth(driver: Driver) -> None:

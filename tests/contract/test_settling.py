@@ -19,6 +19,7 @@ from skitter.model import (
     TaskKind,
     UrlState,
 )
+from skitter.settings import FrontierSettings
 from tests.frontier_kit import OK, Driver, discovered, failed, redirected, robots, seed, token_of
 
 A = "http://a.test"
@@ -217,7 +218,8 @@ def test_a_late_page_is_dropped_when_the_url_was_fetched_since(driver: Driver) -
 
 def test_a_late_page_is_kept_while_a_newer_lease_is_out_on_other_urls(driver: Driver) -> None:
     old = expired(driver)
-    driver.admit(*(seed(f"{A}/{i}", priority=95) for i in range(5)))
+    usual = FrontierSettings().tasks_per_lease
+    driver.admit(*(seed(f"{A}/{i}", priority=95) for i in range(usual)))
     driver.clock.advance(1)
     new = driver.lease_one()
     assert A + "/" not in [task.url for task in new.tasks]

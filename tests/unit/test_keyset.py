@@ -45,6 +45,25 @@ def test_what_is_certain_is_the_same_with_and_without_the_kernel(
     assert keyset.certain_lacks(kernel, joined, host) == keyset_plain.certain_lacks(plain, joined, host)
 
 
+@given(SIZES, st.lists(KEYS), st.lists(KEYS))
+def test_many_keys_are_added_as_one_by_one(size: int, before: list[bytes], added: list[bytes]) -> None:
+    kernel, plain = mmap(-1, size), mmap(-1, size)
+    for key in before:
+        keyset.certain_add(kernel, key)
+        keyset_plain.certain_add(plain, key)
+    keyset.certain_add_all(kernel, added)
+    keyset_plain.certain_add_all(plain, added)
+    assert kernel[:] == plain[:]
+    for wrong, kind in (
+        (tuple(added), TypeError),
+        ([b"x" * 16, b"short"], ValueError),
+        (["x" * 16], ValueError),
+    ):
+        with pytest.raises(kind):
+            keyset.certain_add_all(kernel, wrong)
+    assert kernel[:] == plain[:]
+
+
 MARKS = st.sampled_from([b"ab", b"ba", b"bb"])
 HEARD = st.dictionaries(KEYS, st.lists(MARKS, max_size=4).map(b"".join) | st.just(b"xy" * 32), max_size=8)
 

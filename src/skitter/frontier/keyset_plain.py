@@ -32,6 +32,11 @@ def certain_add(table: mmap, key: bytes) -> None:
     _add(table, *_place(table, *_halved(key)))
 
 
+def certain_add_all(table: mmap, keys: list[bytes]) -> None:
+    for key in keys:
+        certain_add(table, key)
+
+
 def certain_move(table: mmap, larger: mmap) -> None:
     """What a table knows is known to a larger one from now on: of each bucket the oldest first."""
     buckets = len(table) // BUCKET

@@ -172,6 +172,38 @@ static PyObject *certain_add(PyObject *module, PyObject *const *given, Py_ssize_
     Py_RETURN_NONE;
 }
 
+/* All places are fetched from memory before the first is looked at: 30 misses take as long as a few. */
+static void fetch_place(const Py_buffer *table, const uint8_t *key)
+{
+    __builtin_prefetch((const uint8_t *)table->buf + both_halves(key) % buckets_of(table) * BUCKET, 1);
+}
+
+static int are_all_keys(PyObject *keys)
+{
+    if (!PyList_CheckExact(keys)) {
+        PyErr_SetString(PyExc_TypeError, "keys are a list");
+        return 0;
+    }
+    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(keys); at++)
+        if (!key_in(PyList_GET_ITEM(keys, at)))
+            return 0;
+    return 1;
+}
+
+static PyObject *certain_add_all(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer table;
+    if (!has_arguments(count, 2) || !are_all_keys(given[1]) || !open_table(given[0], &table, BUCKET))
+        return NULL;
+    Py_ssize_t all = PyList_GET_SIZE(given[1]);
+    for (Py_ssize_t at = 0; at < all; at++)
+        fetch_place(&table, key_in(PyList_GET_ITEM(given[1], at)));
+    for (Py_ssize_t at = 0; at < all; at++)
+        is_certain(table.buf, buckets_of(&table), both_halves(key_in(PyList_GET_ITEM(given[1], at))), 1);
+    PyBuffer_Release(&table);
+    Py_RETURN_NONE;
+}
+
 static PyObject *certain_move(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     Py_buffer from, to;
@@ -196,12 +228,10 @@ static int note(PyObject *list, Py_ssize_t number)
     return !failed;
 }
 
-/* All places are fetched from memory before the first is looked at: 30 misses take as long as a few. */
 static void fetch_places(const Py_buffer *table, const uint8_t *keys, Py_ssize_t length)
 {
-    const uint8_t *places = table->buf;
     for (Py_ssize_t at = 0; at + KEY <= length; at += KEY)
-        __builtin_prefetch(places + both_halves(keys + at) % buckets_of(table) * BUCKET);
+        fetch_place(table, keys + at);
 }
 
 /* Who was heard to link what: marks by key, among the young or else among the old. The parent is a key of who links. */
@@ -418,6 +448,7 @@ static PyObject *bloom_meet(PyObject *module, PyObject *const *given, Py_ssize_t
 static PyMethodDef methods[] = {
     {"certain_has", FAST(certain_has), "Whether a key is certainly known."},
     {"certain_add", FAST(certain_add), "A key is certainly known from now on."},
+    {"certain_add_all", FAST(certain_add_all), "The keys of a list are certainly known from now on."},
     {"certain_lacks", FAST(certain_lacks), "Numbers of those of many keys that are of another host or not known."},
     {"certain_unheard", FAST(certain_unheard), "The same, without links between hosts that say nothing new, which are noted."},
     {"certain_move", FAST(certain_move), "What a table knows is known to a larger one from now on."},

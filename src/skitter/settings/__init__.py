@@ -259,7 +259,7 @@ class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     tasks_per_lease: Annotated[
         AtLeastOne, Doc(description="URLs of one host handed to a worker at once, at most.")
-    ] = 5
+    ] = 8
     lease_duration: Annotated[
         Positive,
         Doc(

@@ -41,8 +41,8 @@ NO_ROBOTS = b"-"
 _CACHED_RULES = 4096
 _CACHED_LEASES = 16_384
 _CACHED_ANCHORS = 65_536
-# As many as a worker may have out: 4,096 hosts with five URLs each; 250 bytes a row.
-_HELD_ROWS = 20_480
+# As many as a worker may have out: 4,096 hosts with eight URLs each; 250 bytes a row.
+_HELD_ROWS = 32_768
 # What is known of kinds of pages, 800 bytes each, or that nothing is; of which kind a URL is, 600 at most.
 _CACHED_EVIDENCE = 16_384
 # Of the JDK's documentation one page in three credits a parent of thousands of pages ago, whose row is read when

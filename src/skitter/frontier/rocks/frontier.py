@@ -109,6 +109,7 @@ class RocksFrontier:
     ) -> None:
         self._clock = clock
         self._read_only = read_only
+        self._is_closed = False
         self._witness: Witness | None = None
         memory = MemoryPlan.of(settings.frontier)
         self._store = Store(folder, memory, read_only=read_only)
@@ -396,6 +397,9 @@ class RocksFrontier:
             self._witness.synced()
 
     async def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
         try:
             if not self._read_only:
                 self._keep_tables()

@@ -33,6 +33,11 @@ import msgspec
 
 from skitter.model import Copy, Discovered, HostPolicy, UrlState, Via
 
+try:
+    from skitter.native.fields import bytes_at
+except ImportError:
+    from skitter.frontier.rocks.fields_plain import bytes_at
+
 TABLES = """urls hosts queue ready leases timers due denied dead robots copies ledger near unstored anchors
     skeletons traps meta""".split()
 ERRAND_LANE = 0
@@ -200,19 +205,6 @@ class UrlRow(msgspec.Struct, array_like=True, gc=False):
     trap: int = 0
 
 
-class Place(msgspec.Struct, array_like=True, gc=False):
-    """The first fields of a `UrlRow`, up to where it waits: 0.33 us, where all of them take 0.5."""
-
-    url: str
-    state: int
-    priority: int
-    depth: int
-    via: Via
-    parent: bytes | None
-    hops: int
-    slot: bytes
-
-
 Fresh = tuple[int, int, bytes, bytes]
 """What the rows of a run of new URLs have in common: lane, priority, and all but URL and place, encoded once."""
 
@@ -288,7 +280,6 @@ _FRESH = b"\xdc" + len(UrlRow.__struct_fields__).to_bytes(2, "big")
 _SLOT = b"\xc4\x12"
 _SLOT_AT = UrlRow.__struct_fields__.index("slot")
 decode_url = msgspec.msgpack.Decoder(UrlRow).decode
-decode_place = msgspec.msgpack.Decoder(Place).decode
 decode_host = msgspec.msgpack.Decoder(HostRow).decode
 decode_held = msgspec.msgpack.Decoder(Held).decode
 decode_copy = msgspec.msgpack.Decoder(Copy).decode
@@ -352,6 +343,12 @@ def _around_linkers() -> tuple[bytes, bytes]:
 
 
 _BEFORE_LINKERS, _AFTER_LINKERS = _around_linkers()
+
+
+def slots_of(rows: list[tuple[bytes, bytes]]) -> list[bytes]:
+    """Where the URLs of stored rows wait, each behind its key; empty where one does not. 0.1 us each, a fifth of
+    what it takes to make a row of it."""
+    return bytes_at(rows, _SLOT_AT)
 
 
 def lane_of(slot: bytes) -> int:

@@ -22,13 +22,13 @@ from skitter.frontier.rocks.rows import (
     LeasedTask,
     LeaseRow,
     UrlRow,
-    decode_place,
     decode_url,
     encode,
     lane_of,
     micros,
     placed,
     slot_of,
+    slots_of,
 )
 from skitter.frontier.rocks.store import Batch
 from skitter.model import Discovered, Host, UrlKey, UrlState
@@ -173,16 +173,16 @@ class Turn:
         found = self.book.store.first("urls", ident, _after(ident), 2 * _SMALL_HOST)
         # what this turn has made of a row lies in front of it, and what is new is not on disk
         self._raw.update(found)
-        add = self.book.certain.add
-        for key, _ in found:
-            add(key)
-        return None if len(found) == 2 * _SMALL_HOST else self._waiting([key for key, _ in found])
+        self.book.certain.add_all([key for key, _ in found])
+        return None if len(found) == 2 * _SMALL_HOST else self._waiting(found)
 
-    def _waiting(self, keys: list[bytes]) -> Waiting:
+    def _waiting(self, found: list[tuple[bytes, bytes]]) -> Waiting:
         """A row that is queued names its slot, so the queue itself need not be read."""
         waiting: Waiting = {}
-        for key in keys:
-            if slot := (self._urls.get(key) or decode_place(self._raw[key])).slot:
+        changed = self._urls
+        for (key, _), stored in zip(found, slots_of(found), strict=True):
+            slot = changed[key].slot if key in changed else stored
+            if slot:
                 waiting.setdefault(lane_of(slot), []).append((slot, key))
         for lane in waiting.values():
             lane.sort()
