@@ -29,6 +29,26 @@ FINGERPRINTS = st.lists(st.integers(0, (1 << 64) - 1), max_size=30)
 
 
 @given(SIZES, st.lists(KEYS), st.lists(KEYS), HOSTS)
+def test_keys_of_one_host_are_added_alike(
+    size: int, before: list[bytes], added: list[bytes], host: bytes
+) -> None:
+    kernel, plain = mmap(-1, size), mmap(-1, size)
+    for key in before:
+        keyset.certain_add(kernel, key)
+        keyset_plain.certain_add(plain, key)
+    keyset.certain_add_own(kernel, b"".join(added), host)
+    for key in added:
+        if key.startswith(host):
+            keyset_plain.certain_add(plain, key)
+    assert kernel[:] == plain[:]
+    again = mmap(-1, size)
+    keyset_plain.certain_add_own(again, b"".join(added), host)
+    assert (again[:] == bytes(size)) is not any(key.startswith(host) for key in added)
+    with pytest.raises(ValueError, match="16 bytes"):
+        keyset.certain_add_own(kernel, b"short", host)
+
+
+@given(SIZES, st.lists(KEYS), st.lists(KEYS), HOSTS)
 def test_what_is_certain_is_the_same_with_and_without_the_kernel(
     size: int, added: list[bytes], asked: list[bytes], host: bytes
 ) -> None:

@@ -21,6 +21,7 @@ try:
         bloom_meet,
         certain_add,
         certain_add_all,
+        certain_add_own,
         certain_has,
         certain_lacks,
         certain_move,
@@ -33,6 +34,7 @@ except ImportError:
         bloom_meet,
         certain_add,
         certain_add_all,
+        certain_add_own,
         certain_has,
         certain_lacks,
         certain_move,
@@ -98,6 +100,7 @@ class CertainKeys:
         # bound once: a method between costs as much as the look
         self.add = partial(certain_add, table)
         self.add_all = partial(certain_add_all, table)
+        self.add_own = partial(certain_add_own, table)
         self.has = partial(certain_has, table)
         self.lacks = partial(certain_lacks, table)
         self.unheard = partial(certain_unheard, table)

@@ -37,6 +37,11 @@ def certain_add_all(table: mmap, keys: list[bytes]) -> None:
         certain_add(table, key)
 
 
+def certain_add_own(table: mmap, keys: bytes, host: bytes) -> None:
+    """Those of the keys, which are joined, that are of this host."""
+    certain_add_all(table, [key for key in _keys(keys, host) if key.startswith(host)])
+
+
 def certain_move(table: mmap, larger: mmap) -> None:
     """What a table knows is known to a larger one from now on: of each bucket the oldest first."""
     buckets = len(table) // BUCKET

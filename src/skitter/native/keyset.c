@@ -343,6 +343,21 @@ static PyObject *certain_lacks(PyObject *module, PyObject *const *given, Py_ssiz
     return unsure;
 }
 
+static PyObject *certain_add_own(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer table;
+    if (!has_arguments(count, 3) || !are_keys(given[1], given[2]) || !open_table(given[0], &table, BUCKET))
+        return NULL;
+    const uint8_t *first = (const uint8_t *)PyBytes_AS_STRING(given[1]);
+    Py_ssize_t length = PyBytes_GET_SIZE(given[1]);
+    fetch_places(&table, first, length);
+    for (Py_ssize_t at = 0; at + KEY <= length; at += KEY)
+        if (!memcmp(first + at, PyBytes_AS_STRING(given[2]), HALF))
+            is_certain(table.buf, buckets_of(&table), both_halves(first + at), 1);
+    PyBuffer_Release(&table);
+    Py_RETURN_NONE;
+}
+
 static int is_parent(PyObject *parent)
 {
     if (PyBytes_CheckExact(parent) && PyBytes_GET_SIZE(parent) == KEY)
@@ -449,6 +464,7 @@ static PyMethodDef methods[] = {
     {"certain_has", FAST(certain_has), "Whether a key is certainly known."},
     {"certain_add", FAST(certain_add), "A key is certainly known from now on."},
     {"certain_add_all", FAST(certain_add_all), "The keys of a list are certainly known from now on."},
+    {"certain_add_own", FAST(certain_add_own), "Those of many keys that are of one host are certainly known from now on."},
     {"certain_lacks", FAST(certain_lacks), "Numbers of those of many keys that are of another host or not known."},
     {"certain_unheard", FAST(certain_unheard), "The same, without links between hosts that say nothing new, which are noted."},
     {"certain_move", FAST(certain_move), "What a table knows is known to a larger one from now on."},

@@ -54,7 +54,8 @@ class Link:
         self._fields = _written(fields)
         self._idle: list[Wire] = []
 
-    async def post(self, path: str, body: bytes) -> bytes:
+    async def post(self, path: str, body: bytes | bytearray) -> bytes:
+        """The answer; by then all of the body has left."""
         wire: Wire | None = None
         try:
             async with asyncio.timeout(self._patience):
@@ -139,7 +140,7 @@ class Wire(asyncio.Protocol, ABC):
     def is_closed(self) -> bool:
         return self.closed.done() or self._transport.is_closing()
 
-    async def exchange(self, head: bytes, body: bytes) -> tuple[int, bytes]:
+    async def exchange(self, head: bytes, body: bytes | bytearray) -> tuple[int, bytes]:
         self._begin()
         self._room = _LARGEST_ANSWER
         self._answer = asyncio.get_running_loop().create_future()

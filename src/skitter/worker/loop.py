@@ -52,6 +52,8 @@ _RENEW_AT = 0.5
 # looks at it.
 _LET_GO_AT, _LET_GO_BEFORE = 0.1, 1.0
 _WATCH = 0.1
+# an enum's own attribute takes 0.1 us, eight times as long
+_OPEN, _PAUSED, _CLOSING = Standing.OPEN, Standing.PAUSED, Standing.CLOSING
 
 
 class Pace:
@@ -187,11 +189,11 @@ class Loop:
 
     async def _lease_more(self) -> Ended | None:
         standing = self._brain.standing
-        if standing is Standing.CLOSING and not self.draining:
+        if standing is _CLOSING and not self.draining:
             self.drain()
         if self.draining:
             return None if self._serving else Ended.INTERRUPTED
-        if standing is Standing.PAUSED:
+        if standing is _PAUSED:
             return None
         # With others about, no host is taken that would have to wait here for a place. Alone, as many wait as
         # there are places: more would only have to be renewed.
@@ -375,7 +377,7 @@ class Loop:
         """With the brain in this process a lease that we hold is ours however late it is: `run` renews it before
         the brain looks. On an overloaded machine all would be given back otherwise, and leased again."""
         held = self._leases.get(lease.token)
-        if held is None or self.draining or self._brain.standing is not Standing.OPEN:
+        if held is None or self.draining or self._brain.standing is not _OPEN:
             return False
         return self._horizon is not None or self._clock.now() < held[1]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from skitter.desk.brain import Delivery
-from skitter.frontier.bundles import keys_of, sifted, size
+from skitter.frontier.bundles import sifted, size
 from skitter.frontier.keyset import CertainKeys
 from skitter.model import Bundle, Fetched, Outcome, Result, Via
 
@@ -60,12 +60,7 @@ class Offered:
                 for bundle in outcome.result.bundles:
                     # a page at depth 0 may be a host's probe, whose links the frontier does not take
                     if bundle.via is _LINK and bundle.depth > 1:
-                        self._add(outcome.key[:_HOST], bundle)
-
-    def _add(self, ident: bytes, bundle: Bundle) -> None:
-        for key in keys_of(bundle):
-            if key.startswith(ident):
-                self._told.add(key)
+                        self._told.add_own(bundle.keys, outcome.key[:_HOST])
 
     def forget(self) -> None:
         self._told.clear()

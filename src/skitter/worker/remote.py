@@ -75,7 +75,10 @@ _ENOUGH_UNDELIVERED = 256
 # Beyond either no request is started, and hosts are given back.
 _MOST_UNDELIVERED, _MOST_BYTES = 2048, 64_000_000
 _UNACCEPTABLE = (400, 413, 422)
-_encode = msgspec.msgpack.Encoder().encode
+# Bytes of an ask whose memory is kept for the next one.
+_LONGEST_KEPT = 4_000_000
+_OPEN, _PAUSED = Standing.OPEN, Standing.PAUSED  # an enum's own attribute takes 0.1 us, and each request asks
+_encode_into = msgspec.msgpack.Encoder().encode_into
 
 
 class _Batch(NamedTuple):
@@ -115,6 +118,7 @@ class RemoteBrain:
         self._given: list[HostLease] | None = None
         self._is_given_now = False
         self._released: list[tuple[Host, Token]] = []
+        self._written: list[bytearray] = []
         self.offered = Offered()
         self.log: Log | None = None
         self.in_flight: Callable[[], int] = lambda: 0
@@ -135,9 +139,9 @@ class RemoteBrain:
     @property
     def standing(self) -> Standing:
         # A server that closes may come back; only its own worker ends with it.
-        is_open = self._standing is Standing.OPEN and not self._is_away
-        is_open = is_open and self.undelivered <= _MOST_UNDELIVERED and self._bytes <= _MOST_BYTES
-        return Standing.OPEN if is_open else Standing.PAUSED
+        is_open = self._standing is _OPEN and not self._is_away
+        is_open = is_open and self._bytes <= _MOST_BYTES and self.undelivered <= _MOST_UNDELIVERED
+        return _OPEN if is_open else _PAUSED
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
         self._appetite = capacity = min(capacity, _MOST_AT_ONCE)
@@ -409,8 +413,11 @@ class RemoteBrain:
 
     async def _call(self, path: str, ask: Ask, answer: type[A]) -> A:
         asked_at = self._clock.now()
+        # one that was answered has left: its memory is the next one's, and fresh memory took 7 us a page
+        written = self._written.pop() if self._written else bytearray()
+        _encode_into(ask, written)
         try:
-            raw = await self._link.post(path, _encode(ask))
+            raw = await self._link.post(path, written)
             heard = msgspec.msgpack.decode(raw, type=answer)
         except Refused as error:
             if error.status in (401, 403):
@@ -420,6 +427,8 @@ class RemoteBrain:
             raise Away(str(error)) from None
         except msgspec.MsgspecError as error:
             raise Away(f"not an answer of a skitter server: {error}") from None
+        if len(written) <= _LONGEST_KEPT:
+            self._written.append(written)
         self._heard(heard, asked_at, self._clock.now())
         return heard
 
