@@ -22,14 +22,18 @@ from skitter.desk.wire import (
     KINDS,
     LARGEST_BATCH,
     LEASE,
+    RENEW,
     SETTLE,
     Given,
     JoinAsk,
     Joined,
     LeaseAsk,
+    LeasesAsk,
+    Renewed,
 )
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import REMOTE
+from skitter.model import Host, Token
 from skitter.wiring import Office, leading_office, open_office
 from skitter.worker.framed import FramedLink
 from skitter.worker.link import Away, Refused
@@ -140,6 +144,21 @@ def test_an_ask_may_come_byte_by_byte(tmp_path: Path) -> None:
         status, size = ANSWER_HEAD.unpack(await reader.readexactly(ANSWER_HEAD.size))
         assert (status, len(await reader.readexactly(size))) == (200, size)
         writer.close()
+
+    run(tmp_path, use)
+
+
+def test_a_short_ask_after_a_long_one_is_read_as_it_is(tmp_path: Path) -> None:
+    """Asks of one connection are read into the same memory, those that are very long into their own."""
+
+    async def use(link: FramedLink, office: Office) -> None:
+        for length in (10, 100_000, 5, 9_000_000, 7, 100):
+            lease = (Host("http://" + "x" * length), Token(1))
+            renewing = LeasesAsk(worker="w", incarnation="1", sequence=length, leases=[lease, lease])
+            answer = msgspec.msgpack.decode(await link.post(RENEW, encode(renewing)), type=Renewed)
+            assert answer.deadlines == [None, None]
+            given = await link.post(JOIN, encode(JOINING))
+            assert msgspec.msgpack.decode(given, type=Joined).settings == LEASED
 
     run(tmp_path, use)
 
