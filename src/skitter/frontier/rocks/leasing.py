@@ -38,7 +38,7 @@ from skitter.urls.keys import robots_key
 _LEASE_SECONDS = 2.0
 _MOST_TASKS = 64
 # Of the last pages under a limit no host takes more than a few: the others would have nothing to do meanwhile.
-_FEW_TASKS, _SHARED_AMONG = 5, 8
+_FEW_TASKS, _SHARED_AMONG = 5, 256
 # What hosts without a delay are given in turn, of those leased in one call, when they are not to end together:
 # the longest first, and each as far from the ones before it as can be.
 _STAGGERED = (64, 32, 48, 16, 56, 24, 40, 8)
@@ -130,7 +130,7 @@ class Leasing:
             parallel=parallel,
             duration=duration,
         )
-        usual = min(self._settings.frontier.tasks_per_lease, max(_FEW_TASKS, room >> _SHARED_AMONG))
+        usual = min(self._settings.frontier.tasks_per_lease, max(_FEW_TASKS, room // _SHARED_AMONG))
         rest, fit = delay, _fit(delay, parallel, duration, usual)
         if not delay and parallel == 1:
             fit = min(fit, unpaced)
