@@ -130,10 +130,7 @@ class Leasing:
             parallel=parallel,
             duration=duration,
         )
-        usual = min(self._settings.frontier.tasks_per_lease, max(_FEW_TASKS, room // _SHARED_AMONG))
-        rest, fit = delay, _fit(delay, parallel, duration, usual)
-        if not delay and parallel == 1:
-            fit = min(fit, unpaced)
+        rest, fit = delay, self._fitting(delay, parallel, duration, room, unpaced)
         if capped:
             rest = max(delay, self._addresses.window)
             # a booking lasts as long as its lease: with one request in several windows, that would be a waste
@@ -154,6 +151,12 @@ class Leasing:
             tasks=tuple(task for task, _ in tasks),
             verify_tls=host.policy.verify_tls if host.policy else None,
         )
+
+    def _fitting(self, delay: float, parallel: int, duration: float, room: int, unpaced: int) -> int:
+        """How many tasks a lease has at most, of the `room` that there is."""
+        usual = min(self._settings.frontier.tasks_per_lease, max(_FEW_TASKS, room // _SHARED_AMONG))
+        fit = _fit(delay, parallel, duration, usual)
+        return min(fit, unpaced) if not delay and parallel == 1 else fit
 
     def _choose(
         self, turn: Turn, ident: bytes, host: HostRow, lease: LeaseRow, tier: int, most: int
