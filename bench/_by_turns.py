@@ -1,8 +1,8 @@
 """Commands that are compared while the machine changes under them: each runs for a second, stopped in between.
 
 A core of a virtual machine is worth a third more or less within a minute, and two crawls of half a minute one
-after the other differ by that. By turns both meet the same machine, as long as neither is left alone at the end:
-who takes longer has longer turns. All processes of a command are stopped and go on together.
+after the other differ by that. By turns both meet the same machine. All processes of a command are stopped and go
+on together, whoever started them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from bench._crawls import family, start
@@ -33,8 +32,7 @@ class Spent(NamedTuple):
 
 
 class _Running:
-    def __init__(self, command: Sequence[str], output: Path, turn: float) -> None:
-        self._turn = turn
+    def __init__(self, command: Sequence[str], output: Path) -> None:
         with output.open("wb") as stream:
             self._child = start(command, stream)
         self._ended = threading.Event()
@@ -48,7 +46,7 @@ class _Running:
         """Whether there is more to do."""
         began, busy = time.monotonic(), machine_cpu()
         self._signal(signal.SIGCONT)
-        is_over = self._ended.wait(self._turn)
+        is_over = self._ended.wait(_TURN)
         if not is_over:
             self._signal(signal.SIGSTOP)
         self._wall += time.monotonic() - began
@@ -75,14 +73,9 @@ class _Running:
                 os.kill(pid, number)
 
 
-def by_turns(
-    commands: Mapping[str, Sequence[str]], outputs: Path, seconds: Mapping[str, float] = MappingProxyType({})
-) -> dict[str, Spent]:
-    """What each says is in a file of its name among the `outputs`. A turn takes so many `seconds`, or one."""
-    running = {
-        name: _Running(command, outputs / name, seconds.get(name, _TURN))
-        for name, command in commands.items()
-    }
+def by_turns(commands: Mapping[str, Sequence[str]], outputs: Path) -> dict[str, Spent]:
+    """What each says is in a file of its name among the `outputs`."""
+    running = {name: _Running(command, outputs / name) for name, command in commands.items()}
     try:
         left = [*running.values()]
         while left:

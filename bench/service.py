@@ -6,7 +6,7 @@ A real `skitter serve`, and simulated workers in this process: they lease, inven
 are known, and deliver them with parcels of a real page, once without the links that a worker leaves out and once
 with all of them. Pages a second are per second of the server's own CPU, so that what else runs here matters less;
 lease latency is as the workers see it. Then `skitter crawl` of sixteen hosts on nginx (openjdk-17-doc, in other
-words on each of them), in its own process and with two workers, by turns; the second worker is judged
+words on each of them), in its own process and with two workers, by turns of a second; the second worker is judged
 by pages a second of the wall. Tables, one JSON object as the last line.
 """
 
@@ -65,7 +65,6 @@ ENOUGH_LEASES = 100
 # What a second core is to bring: it has the desk and nginx to run as well.
 SECOND_WORKER = 1.5
 ONE, TWO = "one process", "two workers"
-TURNS = {ONE: SECOND_WORKER, TWO: 1.0}
 LINKS, NEW = 30, 3
 SETTINGS = """\
 [crawl]
@@ -235,14 +234,14 @@ def load_rows(loads: dict[str, dict[str, float]]) -> Iterator[tuple[object, ...]
 
 
 def crawled(nginx: str, web: Path, pages: int) -> dict[str, dict[str, float]]:
-    """One process and two workers in turn, through the same nginx, and with turns by which both end together:
-    what the machine does while one of them is alone would count for that one only."""
+    """One process and two workers, a second each in turn, through the same nginx. Whoever ends first leaves the
+    other alone."""
     with tempfile.TemporaryDirectory() as place, serving(nginx, web, Path(place), SERVER) as port:
         commands = {
             ONE: crawl_command(Path(place) / "crawl-1", port, pages, 1),
             TWO: crawl_command(Path(place) / "crawl-2", port, pages, 2),
         }
-        spent = by_turns(commands, Path(place), TURNS)
+        spent = by_turns(commands, Path(place))
         said = {name: (Path(place) / name).read_text().splitlines()[-1] for name in commands}
     return {name: figures(json.loads(said[name]), spent[name]) for name in commands}
 

@@ -2,7 +2,7 @@
 
 An `Office` keeps a crawl, `Hands` fetch; a `Crawl` is both in one process. Parts are opened in the order in which
 they depend on each other (lock, frontier, archive recovered to the frontier's marks, fetcher) and closed in
-reverse.
+reverse, the archive and the frontier at the same time.
 """
 
 from __future__ import annotations
