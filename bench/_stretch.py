@@ -228,6 +228,8 @@ class Load:
 async def _run(folder: Path, urls: int, hosts: int, pages: int, seed: int, memory: int) -> None:
     load = Load(folder, hosts, seed, memory)
     await load.admit(urls, max(100_000, urls // 20))
+    if not pages:
+        return
     await load.greet(max(5_000, hosts // 10))
     await load.crawl(pages, max(5_000, pages // 10))
     await load.crawl_bare(max(5_000, pages // 5))

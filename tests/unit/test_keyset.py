@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from mmap import mmap
 from types import ModuleType
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from skitter.frontier import keyset_plain
 from skitter.frontier.rocks import nearwords_plain
 from skitter.frontier.rocks.near_filter import _masks
-from skitter.frontier.rocks.rows import UrlRow, encode, fresh, placed, slot_of
+from skitter.frontier.rocks.rows import UrlRow, decode_url, encode, fresh, placed, slot_of, slots_of
 from skitter.model import UrlState, Via
 from tests.frontier_kit import discovered
 
@@ -144,18 +145,56 @@ def test_the_seen_filter_has_the_same_bits_with_and_without_the_kernel(
     ]
 
 
-@given(st.lists(SIZES, min_size=1, max_size=3), st.integers(1, 32), st.lists(KEYS), st.lists(KEYS))
+@given(st.lists(st.lists(SIZES, max_size=3), min_size=1, max_size=5), SIZES, st.integers(1, 32), st.data())
 def test_new_keys_are_met_in_the_same_way_with_and_without_the_kernel(
-    sizes: list[int], hashes: int, added: list[bytes], met: list[bytes]
+    sizes: list[list[int]], size: int, hashes: int, data: st.DataObject
 ) -> None:
-    kernel, plain = tuple(mmap(-1, size) for size in sizes), tuple(mmap(-1, size) for size in sizes)
+    added, met = data.draw(st.lists(KEYS)), data.draw(st.lists(KEYS))
+    tables = mmap(-1, size), mmap(-1, size)
+    both = _parts(sizes), _parts(sizes)
     for number, key in enumerate(added):
-        for filters in (kernel, plain):
-            keyset.bloom_add(filters[number % len(sizes)], hashes, key)
-    assert [keyset.bloom_meet(kernel, hashes, key) for key in met] == [
-        keyset_plain.bloom_meet(plain, hashes, key) for key in met
-    ]
-    assert [each[:] for each in kernel] == [each[:] for each in plain]
+        for table, parts in zip(tables, both, strict=True):
+            part = parts[number % len(parts)]
+            if number % 3 == 0:
+                keyset.certain_add(table, key)
+            for layer in part[1:]:
+                keyset.bloom_add(layer, hashes, key)
+    first = keyset.keys_met(tables[0], both[0], hashes, met)
+    assert first == keyset_plain.keys_met(tables[1], both[1], hashes, met)
+    assert tables[0][:] == tables[1][:]
+    assert _written(both[0]) == _written(both[1])
+    assert sum(first) == sum(part[0][0] for part in both[0] if part)
+
+
+def _parts(sizes: list[list[int]]) -> list[keyset_plain.Part]:
+    """With room for three keys each, some without any layer."""
+    return [(array("q", (0, 3)), *[mmap(-1, size) for size in layers]) if layers else () for layers in sizes]
+
+
+def _written(parts: list[keyset_plain.Part]) -> list[list[bytes]]:
+    return [[part[0].tobytes(), *[layer[:] for layer in part[1:]]] if part else [] for part in parts]
+
+
+@pytest.mark.parametrize("way", [keyset, keyset_plain], ids=["kernel", "plain"])
+def test_a_key_is_met_once_and_only_where_there_is_room_and_trust(way: ModuleType) -> None:
+    table, tally = mmap(-1, 6_400), array("q", (0, 2))
+    parts = [(tally, mmap(-1, 800)), ()]
+    one, two, three, elsewhere = (bytes([first]) + bytes(15) for first in (1, 2, 3, 200))
+    assert way.keys_met(table, parts, 9, [one, elsewhere, one, two, three]) == b"\1\0\0\1\0"
+    assert tally[0] == 2
+    assert way.certain_has(table, one)
+    assert not way.certain_has(table, three)
+    assert not way.certain_has(table, elsewhere)
+
+
+@pytest.mark.parametrize("way", [keyset, keyset_plain], ids=["kernel", "plain"])
+def test_parts_that_are_none_are_refused(way: ModuleType) -> None:
+    table, key = mmap(-1, 64), bytes(16)
+    for parts in ([], [()] * 257, [(array("q", (0, 1)),)], [(array("q", (0, 1)), *[mmap(-1, 8)] * 17)]):
+        with pytest.raises(ValueError, match="part"):
+            way.keys_met(table, parts, 9, [key])
+    with pytest.raises(ValueError, match="16 bytes"):
+        way.keys_met(table, [()], 9, [key, bytes(15)])
 
 
 @pytest.mark.parametrize("way", [keyset, keyset_plain], ids=["kernel", "plain"])
@@ -167,10 +206,6 @@ def test_what_is_no_key_is_refused(way: ModuleType) -> None:
                 ask(table, key)
         with pytest.raises(ValueError, match="16 bytes"):
             way.bloom_has(table, 9, key)
-        with pytest.raises(ValueError, match="16 bytes"):
-            way.bloom_meet((table,), 9, key)
-    with pytest.raises(ValueError, match="no filter"):
-        way.bloom_meet((), 9, bytes(16))
     for keys, host in ((bytes(17), bytes(8)), (bytes(16), bytes(7))):
         with pytest.raises(ValueError, match="16 bytes"):
             way.certain_lacks(table, keys, host)
@@ -218,7 +253,7 @@ def test_what_is_no_fingerprint_is_refused(number: int) -> None:
     st.sampled_from([b"", b"ab", b"abcd"]),
     st.integers(1, 1 << 63),
 )
-def test_the_row_of_a_new_url_is_what_its_values_encode_to(
+def test_the_row_of_a_new_url_says_what_its_values_do_in_fewer_bytes(
     path: str, priority: int, depth: int, parent: bytes | None, linkers: bytes, seq: int
 ) -> None:
     found = discovered("http://a.test/", depth=depth, parent=parent, hops=2)  # type: ignore[arg-type]
@@ -236,4 +271,8 @@ def test_the_row_of_a_new_url_is_what_its_values_encode_to(
         linkers=linkers,
     )
     alike = fresh(found, priority, 2, linkers)
-    assert placed([found], alike, b"one-host", seq) == ([slot], {found.key: encode(row)})
+    slots, rows = placed([found], alike, b"one-host", seq)
+    assert slots == [slot]
+    assert decode_url(rows[found.key]) == row
+    assert slots_of([*rows.items()]) == [slot]
+    assert len(rows[found.key]) < len(encode(row))

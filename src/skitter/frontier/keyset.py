@@ -12,13 +12,12 @@ from mmap import mmap
 from pathlib import Path
 
 from skitter.frontier import stamped
-from skitter.frontier.keyset_plain import BUCKET, FEWEST_BUCKETS, WAYS
+from skitter.frontier.keyset_plain import BUCKET, FEWEST_BUCKETS, WAYS, Part
 
 try:
     from skitter.native.keyset import (
         bloom_add,
         bloom_has,
-        bloom_meet,
         certain_add,
         certain_add_all,
         certain_add_own,
@@ -26,12 +25,12 @@ try:
         certain_lacks,
         certain_move,
         certain_unheard,
+        keys_met,
     )
 except ImportError:
     from skitter.frontier.keyset_plain import (
         bloom_add,
         bloom_has,
-        bloom_meet,
         certain_add,
         certain_add_all,
         certain_add_own,
@@ -39,9 +38,10 @@ except ImportError:
         certain_lacks,
         certain_move,
         certain_unheard,
+        keys_met,
     )
 
-__all__ = ["CertainKeys", "bloom_add", "bloom_has", "bloom_meet"]
+__all__ = ["CertainKeys", "Part", "bloom_add", "bloom_has"]
 
 _GROWTH = 4
 # Of how keys lie in the table: a file of another version is not believed.
@@ -104,3 +104,5 @@ class CertainKeys:
         self.has = partial(certain_has, table)
         self.lacks = partial(certain_lacks, table)
         self.unheard = partial(certain_unheard, table)
+        # together with the seen filter
+        self.met = partial(keys_met, table)

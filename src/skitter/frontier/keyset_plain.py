@@ -8,8 +8,10 @@ lost. The Bloom filter walks through its bits from a place and by a step that bo
 
 from __future__ import annotations
 
+from array import array
 from mmap import mmap
 from struct import Struct
+from typing import TypeAlias
 
 _KEY, _HOST, _MARK = 16, 8, 2
 _ENTRY, WAYS, BUCKET = 6, 10, 64
@@ -21,7 +23,12 @@ _MOST_HASHES = 32
 # Marks of two bytes each: enough to tell five doublings of linking hosts apart.
 MOST_LINKERS = 32
 _WORD = (1 << 64) - 1
+_MOST_LAYERS = 16
 _halves = Struct(">QQ").unpack
+
+Part: TypeAlias = "tuple[()] | tuple[array[int], *tuple[mmap, ...]]"
+"""Of a filter that lies in parts by the first byte of a key: how many keys the youngest layer has and may have,
+and the bits of all layers, the youngest first. One that is not believed is empty."""
 
 
 def certain_has(table: mmap, key: bytes) -> bool:
@@ -150,13 +157,31 @@ def bloom_add(filter: mmap, hashes: int, key: bytes) -> None:
         filter[place >> 3] |= 1 << (place & 7)
 
 
-def bloom_meet(filters: tuple[mmap, ...], hashes: int, key: bytes) -> bool:
-    """Whether none of them has a key; if so, it is added to the first."""
-    if not filters:
-        raise ValueError("no filter")
-    if any(bloom_has(each, hashes, key) for each in filters):
+def keys_met(table: mmap, parts: list[Part], hashes: int, keys: list[bytes]) -> bytes:
+    """Of each key 1 when nobody knew it, which the table and the filter do from now on, and 0 when it is known
+    for certain or the filter cannot tell."""
+    if not 1 <= len(parts) <= 256:
+        raise ValueError("one to 256 parts are a list")
+    where = [_part_of(parts, key) for key in keys]
+    return bytes([_is_met(table, part, hashes, key) for part, key in zip(where, keys, strict=True)])
+
+
+def _part_of(parts: list[Part], key: bytes) -> Part:
+    part = parts[(_halved(key)[0] >> 56) * len(parts) >> 8]
+    if len(part) == 1 or len(part) > 1 + _MOST_LAYERS:
+        raise ValueError("a part is a tally and one to sixteen layers, or nothing")
+    return part
+
+
+def _is_met(table: mmap, part: Part, hashes: int, key: bytes) -> bool:
+    if certain_has(table, key) or not part:
         return False
-    bloom_add(filters[0], hashes, key)
+    tally, *layers = part
+    if tally[0] >= tally[1] or any(bloom_has(layer, hashes, key) for layer in layers):
+        return False
+    tally[0] += 1
+    bloom_add(layers[0], hashes, key)
+    certain_add(table, key)
     return True
 
 

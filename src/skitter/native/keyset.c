@@ -6,9 +6,10 @@
 #include <Python.h>
 #include <string.h>
 
+#include "fetching.h"
 #include "mixing.h"
 
-enum { KEY = 16, HALF = 8, ENTRY = 6, WAYS = 10, BUCKET = 64, MOST_HASHES = 32 };
+enum { KEY = 16, HALF = 8, ENTRY = 6, WAYS = 10, BUCKET = 64, MOST_HASHES = 32, MOST_LAYERS = 16 };
 enum { MARK = 2, MOST_LINKERS = 32 }; /* of linkers */
 
 static const uint64_t MOST_OF_ENTRY = ((uint64_t)1 << 8 * ENTRY) - 1;
@@ -175,7 +176,7 @@ static PyObject *certain_add(PyObject *module, PyObject *const *given, Py_ssize_
 /* All places are fetched from memory before the first is looked at: 30 misses take as long as a few. */
 static void fetch_place(const Py_buffer *table, const uint8_t *key)
 {
-    __builtin_prefetch((const uint8_t *)table->buf + both_halves(key) % buckets_of(table) * BUCKET, 1);
+    fetch((const uint8_t *)table->buf + both_halves(key) % buckets_of(table) * BUCKET);
 }
 
 static int are_all_keys(PyObject *keys)
@@ -419,43 +420,143 @@ static PyObject *bloom_add(PyObject *module, PyObject *const *given, Py_ssize_t 
     Py_RETURN_NONE;
 }
 
-/* 1 when a filter may have a key, -1 on an error. */
-static int asked(PyObject *owner, int hashes, Walk walk)
+/* A part of the seen filter: how many keys its youngest layer has and may have, and the bits of all layers, the youngest
+ * first. One that is not believed has none. */
+typedef struct {
+    Py_buffer tally, layers[MOST_LAYERS];
+    int count;
+} Part;
+
+static void close_part(Part *part)
 {
-    Py_buffer filter;
-    if (!open_table(owner, &filter, 1))
-        return -1;
-    int found = may_have(filter.buf, (uint64_t)filter.len * 8, hashes, walk);
-    PyBuffer_Release(&filter);
-    return found;
+    while (part->count-- > 0)
+        PyBuffer_Release(&part->layers[part->count]);
+    PyBuffer_Release(&part->tally);
 }
 
-static int added(PyObject *owner, int hashes, Walk walk)
+static int is_part(PyObject *given)
 {
-    Py_buffer filter;
-    if (!open_table(owner, &filter, 1))
+    if (PyTuple_CheckExact(given) && PyTuple_GET_SIZE(given) != 1 && PyTuple_GET_SIZE(given) <= 1 + MOST_LAYERS)
+        return 1;
+    PyErr_SetString(PyExc_ValueError, "a part is a tally and one to sixteen layers, or nothing");
+    return 0;
+}
+
+/* Whether it has layers; with an error set when they are none. */
+static int open_part(PyObject *given, Part *part)
+{
+    if (!is_part(given) || !PyTuple_GET_SIZE(given)
+        || !open_table(PyTuple_GET_ITEM(given, 0), &part->tally, 2 * sizeof(int64_t)))
         return 0;
-    put_in(filter.buf, (uint64_t)filter.len * 8, hashes, walk);
-    PyBuffer_Release(&filter);
+    for (part->count = 0; part->count < PyTuple_GET_SIZE(given) - 1; part->count++)
+        if (!open_table(PyTuple_GET_ITEM(given, part->count + 1), &part->layers[part->count], 1)) {
+            close_part(part);
+            return 0;
+        }
     return 1;
 }
 
-static PyObject *bloom_meet(PyObject *module, PyObject *const *given, Py_ssize_t count)
+static uint64_t bits_of(const Py_buffer *layer)
 {
-    const uint8_t *key;
-    int hashes, found = 0;
-    if (!has_arguments(count, 3) || !(hashes = hashes_in(given[1])) || !(key = key_in(given[2])))
+    return (uint64_t)layer->len * 8;
+}
+
+/* A new key is put into the youngest layer; the others mostly say no by their first two bits. */
+static void fetch_bits(const Part *part, int hashes, Walk walk)
+{
+    for (int layer = 0; layer < part->count; layer++) {
+        Walk ahead = walk;
+        for (int turn = 0; turn < (layer && hashes > 2 ? 2 : hashes); turn++, ahead.at += ahead.step)
+            fetch((const uint8_t *)part->layers[layer].buf + (place_of(ahead.at, bits_of(&part->layers[layer])) >> 3));
+    }
+}
+
+/* Whether no layer has the key, and the youngest has now. */
+static int is_met(Part *part, int hashes, Walk walk)
+{
+    int64_t *tally = part->tally.buf;
+    if (tally[0] >= tally[1])
+        return 0;
+    for (int layer = 0; layer < part->count; layer++)
+        if (may_have(part->layers[layer].buf, bits_of(&part->layers[layer]), hashes, walk))
+            return 0;
+    put_in(part->layers[0].buf, bits_of(&part->layers[0]), hashes, walk);
+    tally[0]++;
+    return 1;
+}
+
+/* All parts, of which one is open at a time: most keys of a run are of one host, and so of one part. */
+typedef struct {
+    PyObject *all, *current;
+    Part part;
+    int hashes;
+} Parts;
+
+static void close_current(Parts *parts)
+{
+    if (parts->current)
+        close_part(&parts->part);
+    parts->current = NULL;
+}
+
+/* Whether the part of a key has layers; they are open then. */
+static int is_in_part(Parts *parts, const uint8_t *key)
+{
+    PyObject *wanted = PyList_GET_ITEM(parts->all, key[0] * PyList_GET_SIZE(parts->all) >> 8);
+    if (wanted != parts->current) {
+        close_current(parts);
+        parts->current = open_part(wanted, &parts->part) ? wanted : NULL;
+    }
+    return parts->current != NULL;
+}
+
+static int fetch_key(const Py_buffer *table, Parts *parts, const uint8_t *key)
+{
+    fetch_place(table, key);
+    if (is_in_part(parts, key))
+        fetch_bits(&parts->part, parts->hashes, walk_of(key));
+    return !PyErr_Occurred();
+}
+
+static int is_key_met(const Py_buffer *table, Parts *parts, const uint8_t *key)
+{
+    uint64_t both = both_halves(key);
+    if (is_certain(table->buf, buckets_of(table), both, 0) || !is_in_part(parts, key)
+        || !is_met(&parts->part, parts->hashes, walk_of(key)))
+        return 0;
+    is_certain(table->buf, buckets_of(table), both, 1);
+    return 1;
+}
+
+static PyObject *met_keys(const Py_buffer *table, Parts *parts, PyObject *keys)
+{
+    Py_ssize_t all = PyList_GET_SIZE(keys);
+    for (Py_ssize_t at = 0; at < all; at++)
+        if (!fetch_key(table, parts, key_in(PyList_GET_ITEM(keys, at))))
+            return NULL;
+    PyObject *met = PyBytes_FromStringAndSize(NULL, all);
+    for (Py_ssize_t at = 0; met && at < all; at++)
+        PyBytes_AS_STRING(met)[at] = (char)is_key_met(table, parts, key_in(PyList_GET_ITEM(keys, at)));
+    return met;
+}
+
+static PyObject *keys_met(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer table;
+    int hashes;
+    if (!has_arguments(count, 4) || !(hashes = hashes_in(given[2])) || !are_all_keys(given[3]))
         return NULL;
-    if (!PyTuple_CheckExact(given[0]) || !PyTuple_GET_SIZE(given[0])) {
-        PyErr_SetString(PyExc_ValueError, "no filter");
+    if (!PyList_CheckExact(given[1]) || !PyList_GET_SIZE(given[1]) || PyList_GET_SIZE(given[1]) > 256) {
+        PyErr_SetString(PyExc_ValueError, "one to 256 parts are a list");
         return NULL;
     }
-    Walk walk = walk_of(key);
-    for (Py_ssize_t at = 0; !found && at < PyTuple_GET_SIZE(given[0]); at++)
-        found = asked(PyTuple_GET_ITEM(given[0], at), hashes, walk);
-    if (found < 0 || (!found && !added(PyTuple_GET_ITEM(given[0], 0), hashes, walk)))
+    if (!open_table(given[0], &table, BUCKET))
         return NULL;
-    return PyBool_FromLong(!found);
+    Parts parts = {.all = given[1], .current = NULL, .hashes = hashes};
+    PyObject *met = met_keys(&table, &parts, given[3]);
+    close_current(&parts);
+    PyBuffer_Release(&table);
+    return met;
 }
 
 #define FAST(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL
@@ -470,7 +571,7 @@ static PyMethodDef methods[] = {
     {"certain_move", FAST(certain_move), "What a table knows is known to a larger one from now on."},
     {"bloom_has", FAST(bloom_has), "Whether a key may have been added."},
     {"bloom_add", FAST(bloom_add), "Add a key."},
-    {"bloom_meet", FAST(bloom_meet), "Add a key that no filter has to the first."},
+    {"keys_met", FAST(keys_met), "Of each key whether nobody knew it, which both tables do from now on."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -6,6 +6,8 @@
 #include <Python.h>
 #include <stdint.h>
 
+#include "fetching.h"
+
 enum { PROBES = 33, ASKED = 2 * PROBES + 1, MASKS = 4096, WORDS = 2, WIDTH = 8 };
 
 static const uint64_t FIRST = 0x9E3779B97F4A7C15u, SECOND = 0xBF58476D1CE4E5B9u;
@@ -82,7 +84,7 @@ static void mix_all(const Filter *filter, uint64_t fingerprint, uint64_t *mixes)
     }
     mixes[ASKED - 1] = mixed(lower);
     for (int asked = 0; asked < ASKED; asked++)
-        __builtin_prefetch(word_of(filter, mixes[asked]));
+        fetch(word_of(filter, mixes[asked]));
 }
 
 static int append(PyObject *list, long number)

@@ -74,18 +74,20 @@ class Admission:
             return [self.admit(turn, found) for found in run]
         book, is_new = turn.book, turn.is_new
         has, add = book.certain.has, book.certain.add
+        met = book.seen.met([found.key for found in run], book.certain)
         verdicts: list[Verdict] = []
         entering: list[Discovered] = []
         way: Way | None = None
         host, linker = "", b""
-        for found in run:
+        for found, is_met in zip(run, met, strict=True):
             key = found.key
-            if has(key) or not is_new(key):
-                # what is decided by what was admitted must find it there
-                entering = _enter(turn, way, entering)
-                verdicts.append(self.admit(turn, found))
-                continue
-            add(key)
+            if not is_met:
+                if has(key) or not is_new(key):
+                    # what is decided by what was admitted must find it there
+                    entering = _enter(turn, way, entering)
+                    verdicts.append(self.admit(turn, found))
+                    continue
+                add(key)
             if found.host != host:
                 # the host of what is known is left alone: it need not even be read
                 entering = _enter(turn, way, entering)

@@ -12,6 +12,7 @@ walks the store's keys in the background. A partition that would outgrow its sha
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable
 from functools import partial
 from mmap import mmap
@@ -21,7 +22,7 @@ import msgspec
 
 from skitter.frontier import stamped
 from skitter.frontier.base import FilterFigures
-from skitter.frontier.keyset import bloom_add, bloom_has, bloom_meet
+from skitter.frontier.keyset import CertainKeys, Part, bloom_add, bloom_has
 
 PARTITIONS = 16
 _FIRST_LAYER = 16_384
@@ -47,18 +48,23 @@ def _bytes_of(number: int) -> int:
 
 
 class _Layer:
-    """Bits of a Bloom filter, in memory that takes none before it is written to."""
+    """Bits of a Bloom filter, in memory that takes none before it is written to. `tally` is how many keys it has
+    and may have, where a kernel can count on."""
 
     def __init__(self, number: int, saved: tuple[int, bytes] | None = None) -> None:
         self.capacity = _capacity(number)
         self.bytes = _bytes_of(number)
         self.bits = mmap(-1, self.bytes)
-        self.count = 0
+        self.tally = array("q", (0, self.capacity))
         self.last = False
         if saved is not None:
-            self.count, self.bits[:] = saved
+            self.tally[0], self.bits[:] = saved
         self.has = partial(bloom_has, self.bits, _HASHES)
         self.add = partial(bloom_add, self.bits, _HASHES)
+
+    @property
+    def count(self) -> int:
+        return self.tally[0]
 
 
 class _Saved(msgspec.Struct, array_like=True):
@@ -74,8 +80,8 @@ class SeenFilter:
         """`empty`: the store knows no URL yet, so holding nothing is holding everything."""
         self._limit = limit_bytes // PARTITIONS
         self._layers: list[list[_Layer]] = [[_Layer(0)] for _ in range(PARTITIONS)]
-        self._filters = [_filters(layers) for layers in self._layers]
         self._trusted = [empty] * PARTITIONS
+        self._believed = self._parts()
         self._cursor: bytes | None = None if empty else b""
         self.asked = self.maybes = self.mistaken = 0
 
@@ -91,22 +97,19 @@ class SeenFilter:
                 return False
         return True
 
+    def met(self, keys: list[bytes], certain: CertainKeys) -> bytes:
+        """Of each key 1 when nobody knew it, which both tables do from now on; 0 when it is to be asked about by
+        itself. What a run of keys needs of both is fetched from memory at once: at sixteen million 0.4 us a key,
+        where one after the other they took 1.4."""
+        met = certain.met(self._believed, _HASHES, keys)
+        self.asked += met.count(1)
+        return met
+
     def meets(self, key: bytes) -> bool:
-        """`is_new`, and `add` if it is: in one go, as most new keys are both asked about and added."""
-        part = key[0] >> 4
-        if not self._trusted[part]:
-            return False
-        top = self._layers[part][-1]
-        if top.count >= top.capacity:
-            if is_new := self.is_new(key):
-                self.add(key)
-            return is_new
-        self.asked += 1
-        if bloom_meet(self._filters[part], _HASHES, key):
-            top.count += 1
-            return True
-        self.maybes += 1
-        return False
+        """`is_new`, and `add` if it is."""
+        if is_new := self.is_new(key):
+            self.add(key)
+        return is_new
 
     def was_mistaken(self, key: bytes) -> None:
         """A "maybe" about this key that the store answered with no."""
@@ -124,7 +127,7 @@ class SeenFilter:
                 return
             top = layers[-1]
         top.add(key)
-        top.count += 1
+        top.tally[0] += 1
 
     def _grow(self, part: int) -> bool:
         """True when there is room for one more key, in a layer of its own or in an overfull one."""
@@ -134,15 +137,20 @@ class SeenFilter:
             layer = _Layer(len(layers))
             if sum(each.bytes for each in layers) + layer.bytes <= self._limit:
                 layers.append(layer)
-                self._filters[part] = _filters(layers)
+                self._believed = self._parts()
                 return True
             top.last = True
         if top.count < _OVERFULL * top.capacity:
             return True
         layers.clear()
-        self._filters[part] = ()
         self._trusted[part] = False
+        self._believed = self._parts()
         return False
+
+    def _parts(self) -> list[Part]:
+        """What may be believed, for the kernel."""
+        parts = zip(self._layers, self._trusted, strict=True)
+        return [_part(layers) if trusted else () for layers, trusted in parts]
 
     # -- after a death: learning again what the store knows
 
@@ -159,6 +167,7 @@ class SeenFilter:
         done = PARTITIONS if upto is None else upto[0] >> 4
         for part in range(done):
             self._trusted[part] = bool(self._layers[part])
+        self._believed = self._parts()
 
     # -- keeping it
 
@@ -185,7 +194,7 @@ class SeenFilter:
         self._layers = [
             [_Layer(number, layer) for number, layer in enumerate(layers)] for _, layers in saved.partitions
         ]
-        self._filters = [_filters(layers) for layers in self._layers]
+        self._believed = self._parts()
         self._cursor = None
         return True
 
@@ -202,11 +211,14 @@ class SeenFilter:
         )
 
 
-def _filters(layers: list[_Layer]) -> tuple[mmap, ...]:
-    """Bits of the youngest layer, to which keys are added, and of the older ones."""
-    return tuple([layer.bits for layer in reversed(layers)])
+def _part(layers: list[_Layer]) -> Part:
+    """Keys are added to the youngest layer."""
+    return (layers[-1].tally, *[layer.bits for layer in reversed(layers)]) if layers else ()
 
 
 def _fits(layers: list[tuple[int, bytes]]) -> bool:
-    """False when a layer was sized by another rule."""
-    return all(len(bits) == _bytes_of(number) for number, (_, bits) in enumerate(layers))
+    """False when a layer was sized or filled by another rule."""
+    return all(
+        len(bits) == _bytes_of(number) and 0 <= count <= _OVERFULL * _capacity(number)
+        for number, (count, bits) in enumerate(layers)
+    )
