@@ -23,12 +23,14 @@ _TURN = 1.0
 
 
 class Spent(NamedTuple):
-    """`wall` is while it ran, `cpu` its own and its children's, `busy` what the machine did meanwhile."""
+    """`wall` is while it ran, `cpu` its own and its children's, `busy` what the machine did meanwhile, `read` the
+    bytes that came from its disks then, whoever asked for them."""
 
     code: int
     wall: float
     cpu: float
     busy: float
+    read: int
 
 
 class _Running:
@@ -38,24 +40,26 @@ class _Running:
         self._ended = threading.Event()
         self._code, self._cpu = 0, 0.0
         self._wall = self._busy = 0.0
+        self._read = 0
         self._waiting = threading.Thread(target=self._wait, daemon=True)
         self._waiting.start()
         self._signal(signal.SIGSTOP)
 
     def turn(self) -> bool:
         """Whether there is more to do."""
-        began, busy = time.monotonic(), machine_cpu()
+        began, busy, read = time.monotonic(), machine_cpu(), _read_from_disk()
         self._signal(signal.SIGCONT)
         is_over = self._ended.wait(_TURN)
         if not is_over:
             self._signal(signal.SIGSTOP)
         self._wall += time.monotonic() - began
         self._busy += machine_cpu() - busy
+        self._read += _read_from_disk() - read
         return not is_over
 
     def spent(self) -> Spent:
         self._waiting.join()
-        return Spent(self._code, self._wall, self._cpu, self._busy)
+        return Spent(self._code, self._wall, self._cpu, self._busy, self._read)
 
     def kill(self) -> None:
         if not self._ended.is_set():
@@ -71,6 +75,11 @@ class _Running:
         for pid in tuple(family(self._child.pid)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
+
+
+def _read_from_disk() -> int:
+    lines = Path("/proc/vmstat").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("pgpgin "))
 
 
 def by_turns(commands: Mapping[str, Sequence[str]], outputs: Path) -> dict[str, Spent]:

@@ -13,7 +13,8 @@ import random
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -29,6 +30,7 @@ SERVER = """\
         root {root}/$host;
     }}
 """
+MEMORY = Path("/dev/shm")
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz"
 _TEXT = re.compile(rb">([^<]+)<")
 # What a crawl of a site meets in another order, because it is not alone, is there as well.
@@ -61,6 +63,22 @@ def sites(nginx: str, count: int, pages: int) -> Path:
         shutil.move(begun, place)
         Path(begun).mkdir()
     return place
+
+
+@contextmanager
+def in_memory(place: Path) -> Iterator[Path]:
+    """A copy that is read from no disk. nginx waits for a file with all of its connections, and of two crawls by
+    turns the faster one is the first to ask for each: two workers read 1,836 MB from the disk and one process
+    behind them 177, and were 1.31 times as fast; where nobody had to read, 1.54 to 1.67 times."""
+    need = sum(entry.stat().st_size for entry in place.rglob("*") if entry.is_file())
+    if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < 2 * need:
+        progress(f"no room for {2 * need / 1e9:.1f} GB in {MEMORY}: the sites are read from the disk")
+        yield place
+        return
+    progress(f"{need / 1e9:.1f} GB of sites are copied to {MEMORY}")
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        Path(folder).chmod(0o755)  # nginx reads as somebody else
+        yield Path(shutil.copytree(place, Path(folder) / place.name))
 
 
 def _met_first(nginx: str, count: int) -> list[str]:

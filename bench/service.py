@@ -6,8 +6,8 @@ A real `skitter serve`, and simulated workers in this process: they lease, inven
 are known, and deliver them with parcels of a real page, once without the links that a worker leaves out and once
 with all of them. Pages a second are per second of the server's own CPU, so that what else runs here matters less;
 lease latency is as the workers see it. Then `skitter crawl` of sixteen hosts on nginx (openjdk-17-doc, in other
-words on each of them), in its own process and with two workers, by turns of a second; the second worker is judged
-by pages a second of the wall. Tables, one JSON object as the last line.
+words on each of them, all of it in memory), in its own process and with two workers, by turns of a second; the
+second worker is judged by pages a second of the wall. Tables, one JSON object as the last line.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from bench._keys import KEYS
 from bench._nginx import serving
 from bench._peers import CACHE
 from bench._report import last_line, progress, table, ticking
-from bench._sites import SERVER, names, sites
+from bench._sites import SERVER, in_memory, names, sites
 from bench._targets import Target, judged, show_targets
 from bench.archive import DOCUMENTS, exchanges, read
 from skitter.archive.digests import digests_of
@@ -268,18 +268,20 @@ def figures(last: dict[str, Any], spent: Spent) -> dict[str, float]:
         "cpu_us_a_page": spent.cpu / found * 1e6,
         "machine_us_a_page": spent.busy / found * 1e6,
         "cores_of_the_machine": spent.busy / spent.wall,
+        "mb_read_from_disks": spent.read / 1e6,
     }
 
 
 def crawls(nginx: str, pages: int, rounds: int) -> dict[str, list[dict[str, float]]]:
     measured: dict[str, list[dict[str, float]]] = {ONE: [], TWO: []}
-    web = sites(nginx, SITES, pages)
-    for number in range(1, rounds + 1):
-        with ticking(f"round {number} of {rounds}, by turns", every=10.0):
-            found = crawled(nginx, web, pages)
-        for name, figures_of_it in found.items():
-            measured[name].append(figures_of_it)
-            progress(f"round {number} of {rounds}, {name}: {figures_of_it['pages_per_second']:,.0f} pages/s")
+    with in_memory(sites(nginx, SITES, pages)) as web:
+        for number in range(1, rounds + 1):
+            with ticking(f"round {number} of {rounds}, by turns", every=10.0):
+                found = crawled(nginx, web, pages)
+            for name, figures_of_it in found.items():
+                measured[name].append(figures_of_it)
+                rate = figures_of_it["pages_per_second"]
+                progress(f"round {number} of {rounds}, {name}: {rate:,.0f} pages/s")
     return measured
 
 
