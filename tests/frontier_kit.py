@@ -315,6 +315,7 @@ def audit(frontier: RocksFrontier) -> None:
     _check_ready_index(frontier, tables)
     _check_standings(tables)
     _check_abandoned(tables)
+    _check_aliases(tables)
     _check_fingerprints(tables, frontier._book)
     _check_held(tables)
     _check_traps(frontier, tables)
@@ -457,6 +458,10 @@ def _check_abandoned(tables: _Tables) -> None:
         in_vain = row.errands > 0 and (blocked or row.given_up)
         if in_vain or (row.given_up and any(row.queued)):
             assert ident in listed, row.host
+
+
+def _check_aliases(tables: _Tables) -> None:
+    assert tables.tally.aliases == sum(bool(row.canonical) for row in tables.urls.values())
 
 
 def _check_fingerprints(tables: _Tables, book: Book) -> None:

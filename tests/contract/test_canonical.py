@@ -7,10 +7,10 @@ import pytest
 from skitter.errors import SettingsError
 from skitter.frontier.bundles import bundled
 from skitter.frontier.rocks.turn import Turn
-from skitter.model import Fetched, Result, Task, Via
+from skitter.model import FailureKind, Fetched, Result, Task, Via
 from skitter.settings import CrawlSettings, KeySettings, Settings
 from tests.contract.conftest import Start
-from tests.frontier_kit import Driver, discovered, redirected
+from tests.frontier_kit import Driver, discovered, failed, redirected, seed
 from tests.keys import key_of
 
 A = "http://a.test"
@@ -55,6 +55,15 @@ def test_the_canonical_page_is_crawled_and_the_other_is_its_alias(driver: Driver
     assert driver.explain(A + "/").found == f"{A}/print names it as canonical"
     assert alias(driver, A + "/") == ("", "")
     assert (driver.stats().aliases, driver.stats().pages) == (1, 2)
+
+
+def test_an_alias_whose_type_became_unwanted_is_none_once_it_is_a_seed(driver: Driver) -> None:
+    crawl(driver, A + "/print", {A + "/print": names(A + "/"), A + "/": PLAIN})
+    driver.refresh(url=A + "/print")
+    driver.fetch(failed(FailureKind.TYPE_UNWANTED))
+    driver.admit(seed(A + "/print"))
+    assert driver.explain(A + "/print").canonical == ""
+    assert driver.stats().aliases == 0
 
 
 def test_in_a_chain_the_last_page_stands_for_all(driver: Driver) -> None:

@@ -85,6 +85,12 @@ def crawl(driver: Driver, answers: list[Fetched]) -> list[Settlement]:
     return settled
 
 
+def what_is_known(driver: Driver) -> dict[str, object]:
+    """Everything on disk. The row of a new URL may leave out what has its default: these are compared as read."""
+    tables = _Tables(driver.frontier)
+    return {**tables.raw, "urls": tables.urls}
+
+
 @pytest.mark.parametrize("settings", [OPEN, TIGHT], ids=["open", "tight"])
 def test_links_in_bundles_and_links_one_by_one_leave_the_same_frontier(
     start: Start, settings: Settings
@@ -98,7 +104,7 @@ def test_links_in_bundles_and_links_one_by_one_leave_the_same_frontier(
     assert sum(one.known for one in expected) > 30
     for driver, answers in ((together, plain), (in_bundles, packed)):
         assert crawl(driver, answers) == expected
-        assert _Tables(driver.frontier).raw == _Tables(alone.frontier).raw
+        assert what_is_known(driver) == what_is_known(alone)
 
 
 def test_a_page_that_links_one_url_twice_adds_it_once(start: Start) -> None:

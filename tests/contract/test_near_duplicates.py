@@ -11,10 +11,10 @@ from skitter.frontier.rocks import near_index
 from skitter.frontier.rocks.near import remember
 from skitter.frontier.rocks.near_index import MOST_ALIKE
 from skitter.frontier.rocks.turn import Turn
-from skitter.model import FailureKind, Fetched, NotModified, Result
+from skitter.model import FailureKind, Fetched, NotModified, Result, VerdictKind
 from skitter.schedule.near import NEAR
 from tests.contract.conftest import Start
-from tests.frontier_kit import OK, Driver, failed, redirected
+from tests.frontier_kit import OK, Driver, failed, redirected, seed
 
 HOSTS = [f"http://{name}.test" for name in "abcdefgh"]
 A, B, C, D = (f"{host}/" for host in HOSTS[:4])
@@ -67,6 +67,21 @@ def test_a_page_further_away_resembles_nothing(driver: Driver, flipped: tuple[in
     visit(driver, B, text(*flipped))
     assert resemblance(driver, B) == NOTHING
     assert driver.stats().near_duplicates == 0
+
+
+@pytest.mark.parametrize("url", [A, B], ids=["original", "resemblance"])
+def test_a_page_whose_type_became_unwanted_resembles_nothing_once_it_is_a_seed(
+    driver: Driver, url: str
+) -> None:
+    visit(driver, A, text())
+    visit(driver, B, text(1))
+    visit(driver, url, failed(FailureKind.TYPE_UNWANTED))
+    assert driver.explain(url).state == "refused"
+    assert [verdict.kind for verdict in driver.admit(seed(url))] == [VerdictKind.ADDED]
+    assert driver.explain(url).simhash == ""
+    assert driver.stats().near_duplicates == (1 if url == A else 0)
+    driver.fetch(text(1))
+    assert resemblance(driver, url) == (NOTHING if url == A else (A, 1))
 
 
 def test_pages_without_a_fingerprint_resemble_nothing(driver: Driver) -> None:

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from skitter.frontier.keyset_plain import MOST_LINKERS, has_linker, is_doubled, is_no_news
+from skitter.frontier.rocks.aliases import name_canonical
 from skitter.frontier.rocks.book import Book
+from skitter.frontier.rocks.near import remember
 from skitter.frontier.rocks.rows import HostRow, UrlRow, fresh
 from skitter.frontier.rocks.trap_views import trap_words
 from skitter.frontier.rocks.traps import Stopped, Traps, is_let_through
@@ -66,6 +68,10 @@ class Admission:
             turn.count(UrlState.REFUSED, -1)
             _count_refusal(turn, row.reason, -1)
             pardon(turn, found.key, row)
+            # It may have been a page before its type was another: its row begins anew, and what was counted of it
+            # no longer is.
+            remember(turn, found.key, row, None)
+            name_canonical(turn, row, "")
         return self._enter(turn, found)
 
     def admit_run(self, turn: Turn, run: Sequence[Discovered]) -> list[Verdict]:
