@@ -11,7 +11,9 @@ import pytest
 from skitter.errors import DiskFull, StoreFailed
 from skitter.folder import CrawlFolder
 from skitter.frontier.rocks.frontier import RocksFrontier
-from skitter.settings import Settings
+from skitter.frontier.rocks.memory import MemoryPlan
+from skitter.frontier.rocks.store import Batch, Store
+from skitter.settings import FrontierSettings, Settings
 from skitter.wiring import Office, open_office
 from tests.frontier_kit import seed
 
@@ -91,3 +93,27 @@ async def _known_again(folder: Path) -> None:
     async with open_office(CrawlFolder(folder), Settings()) as office:
         stats = await office.frontier.stats()
         assert stats.urls["queued"] == 1
+
+
+def test_other_threads_run_while_the_frontier_writes_what_it_has_in_memory(tmp_path: Path) -> None:
+    store = Store(tmp_path / "frontier", MemoryPlan.of(FrontierSettings()))
+    for first in range(0, 60_000, 1_000):
+        batch = Batch(store)
+        for number in range(first, first + 1_000):
+            batch.put("urls", number.to_bytes(16, "big"), bytes(100))
+        store.write(batch)
+    is_closed, turns = threading.Event(), 0
+
+    def run() -> None:
+        nonlocal turns
+        while not is_closed.wait(0.0001):
+            turns += 1
+
+    other = threading.Thread(target=run)
+    other.start()
+    before = turns
+    store.close()
+    during = turns - before
+    is_closed.set()
+    other.join()
+    assert during > 10

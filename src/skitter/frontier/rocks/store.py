@@ -6,8 +6,10 @@ The write-ahead log makes every batch survive the death of the process; `sync` m
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,9 @@ _LONGEST_LOG = 160 << 20
 # One SST per open file; more would only cost descriptors that connections need.
 _OPEN_FILES = 512
 _LOG_FILES = 3
+# Of a table: what takes no more rows and is not on the disk yet. A look every so many seconds, for ten at most.
+_UNWRITTEN = "rocksdb.num-immutable-mem-table"
+_LOOK, _MOST_LOOKS = 0.002, 5_000
 # The others are only walked through: a filter on their keys would take up the block cache for nothing.
 # Tables in which all of a host lies together, behind its id.
 _BY_HOST = frozenset(("urls", "queue"))
@@ -138,6 +143,8 @@ class Store:
             raise _translated(error, self.folder) from error
 
     def close(self) -> None:
+        if not self.read_only:
+            self._flush()
         self._tables.clear()
         self.handles.clear()
         try:
@@ -147,6 +154,18 @@ class Store:
         finally:
             if self._scratch:
                 self._scratch.cleanup()
+
+    def _flush(self) -> None:
+        """Has RocksDB's own threads write what is in memory, and looks on. rocksdict's `close` does it without
+        letting any other thread run, 0.22 s for 120,000 URLs, and the archive's last segment is finished beside
+        it. What fails here fails there again, and is told there."""
+        with contextlib.suppress(Exception):
+            for table in self._tables.values():
+                table.flush(False)
+            for _ in range(_MOST_LOOKS):
+                if not any(table.property_int_value(_UNWRITTEN) for table in self._tables.values()):
+                    return
+                time.sleep(_LOOK)
 
 
 def _bounds(start: bytes, end: bytes) -> ReadOptions:
