@@ -38,7 +38,7 @@ def fill(store: Store, start: int) -> None:
 
 
 def known(store: Store) -> dict[bytes, bytes]:
-    found = {}
+    found: dict[bytes, bytes] = {}
     for host in range(HOSTS):
         start = host.to_bytes(8, "big")
         found.update(store.scan("urls", start, start + b"\xff" * 9))
