@@ -56,7 +56,8 @@ class Target(msgspec.Struct, frozen=True):
 
 def load(folder: Path, options: argparse.Namespace) -> Iterator[Reading]:
     """The child's readings, until it is dead; among those of the end what the beginning costs at that moment."""
-    with subprocess.Popen(_command(folder, options, options.urls), stdout=subprocess.PIPE) as child:
+    command = _command(folder, options, options.urls, options.pages)
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         for line in child.stdout:
             reading = msgspec.json.decode(line, type=Reading)
@@ -68,8 +69,7 @@ def load(folder: Path, options: argparse.Namespace) -> Iterator[Reading]:
         raise SystemExit(f"the load ended by itself, with {child.returncode}")
 
 
-def _command(folder: Path, options: argparse.Namespace, urls: int) -> list[str]:
-    pages = options.pages if urls == options.urls else 0
+def _command(folder: Path, options: argparse.Namespace, urls: int, pages: int) -> list[str]:
     numbers = (urls, options.hosts, pages, options.seed, options.memory)
     return [sys.executable, "-m", "bench._stretch", str(folder), *map(str, numbers)]
 
@@ -78,7 +78,8 @@ def _beginning(folder: Path, options: argparse.Namespace, child: subprocess.Pope
     """The first URLs of a new frontier, while the child is stopped."""
     child.send_signal(signal.SIGSTOP)
     try:
-        said = subprocess.run(_command(folder, options, FIRST), stdout=subprocess.PIPE, check=False).stdout
+        # it ends by killing itself, as the other does
+        said = subprocess.run(_command(folder, options, FIRST, 0), stdout=subprocess.PIPE, check=False).stdout
     finally:
         child.send_signal(signal.SIGCONT)
         shutil.rmtree(folder, ignore_errors=True)

@@ -99,8 +99,8 @@ class SeenFilter:
 
     def met(self, keys: list[bytes], certain: CertainKeys) -> bytes:
         """Of each key 1 when nobody knew it, which both tables do from now on; 0 when it is to be asked about by
-        itself. What a run of keys needs of both is fetched from memory at once: at sixteen million 0.4 us a key,
-        where one after the other they took 1.4."""
+        itself. What a run of keys needs of both is fetched from memory at once: at sixteen million 0.65 us a key,
+        where one after the other they took 1.45."""
         met = certain.met(self._believed, _HASHES, keys)
         self.asked += met.count(1)
         return met
