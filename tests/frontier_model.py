@@ -222,17 +222,16 @@ class Model:
         site.open_keys = {task.key for task in lease.tasks}
 
     def _check_address(self, lease: HostLease, site: Site) -> None:
-        """One request a second: nobody else on this address is leased or was asked less than a second ago. Who
-        was given a delay by the operator since is no longer counted."""
+        """One request a second: nobody else on this address is leased or was asked less than a second ago. What
+        is asked of a host that the operator gave a delay of its own since does not count."""
         site.booked = site.is_capped()
         if not site.booked:
             return
         assert lease.not_before >= self.opened_at + 1.0 - 1e-5
         for other in self.sites.values():
-            is_counted = other.booked and other.is_capped()
-            if other is not site and is_counted and other.address == site.address:
+            if other is not site and other.booked and other.address == site.address:
                 assert other.lease is None, "two hosts of one address leased"
-                assert lease.not_before >= other.last_start + 1.0 - 1e-5
+                assert not other.is_capped() or lease.not_before >= other.last_start + 1.0 - 1e-5
 
     def _check_tasks(self, lease: HostLease, site: Site) -> None:
         errands = self._errands_to(lease.host)

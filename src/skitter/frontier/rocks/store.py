@@ -48,9 +48,10 @@ _LONGEST_LOG = 160 << 20
 # One SST per open file; more would only cost descriptors that connections need.
 _OPEN_FILES = 512
 _LOG_FILES = 3
-# Of a table: what takes no more rows and is not on the disk yet. A look every so many seconds, for ten at most.
+# Of a table: what takes no more rows and is not on the disk yet; on a full one it stays so. A look every so many
+# seconds, for one at most.
 _UNWRITTEN = "rocksdb.num-immutable-mem-table"
-_LOOK, _MOST_LOOKS = 0.002, 5_000
+_LOOK, _MOST_LOOKS = 0.002, 500
 # The others are only walked through: a filter on their keys would take up the block cache for nothing.
 # Tables in which all of a host lies together, behind its id.
 _BY_HOST = frozenset(("urls", "queue"))
@@ -159,11 +160,12 @@ class Store:
         """Has RocksDB's own threads write what is in memory, and looks on. rocksdict's `close` does it without
         letting any other thread run, 0.22 s for 120,000 URLs, and the archive's last segment is finished beside
         it. What fails here fails there again, and is told there."""
+        tables = [*self._tables.values()]
         with contextlib.suppress(Exception):
-            for table in self._tables.values():
+            for table in tables:
                 table.flush(False)
             for _ in range(_MOST_LOOKS):
-                if not any(table.property_int_value(_UNWRITTEN) for table in self._tables.values()):
+                if not any(table.property_int_value(_UNWRITTEN) for table in tables):
                     return
                 time.sleep(_LOOK)
 
@@ -201,13 +203,12 @@ def _options(cache: Cache, memtables: int, *, looked_up: bool = False, by_host: 
     options.set_max_total_wal_size(min(_LONGEST_LOG, 2 * memtables))
     options.set_compression_type(DBCompressionType.lz4())
     options.set_level_compaction_dynamic_level_bytes(True)
-    merged = _RUNS_BY_HOST if by_host else _MERGED_AT_ONCE
-    options.set_level_zero_file_num_compaction_trigger(merged)
-    # who writes is slowed down only when merging does not keep up at all
-    options.set_level_zero_slowdown_writes_trigger(2 * merged)
-    options.set_level_zero_stop_writes_trigger(3 * merged)
+    options.set_level_zero_file_num_compaction_trigger(_RUNS_BY_HOST if by_host else _MERGED_AT_ONCE)
     if by_host:
         options.set_compaction_style(DBCompactionStyle.universal())
+        # who writes is slowed down only when merging does not keep up at all
+        options.set_level_zero_slowdown_writes_trigger(2 * _RUNS_BY_HOST)
+        options.set_level_zero_stop_writes_trigger(3 * _RUNS_BY_HOST)
     if not by_host:
         # Indexes by time are consumed at their head: files that are mostly tombstones are compacted early. Not
         # the queues: their tombstones lie all over, each such file is merged with all that wait, and every host
