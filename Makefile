@@ -4,35 +4,43 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 SEEDS  ?=
-INTO   ?= crawls/$(if $(SEEDS),crawl,demo-$(shell date +%Y%m%d-%H%M%S))
+INTO   ?= crawls/$(if $(value SEEDS),crawl,demo-$(shell date +%Y%m%d-%H%M%S))
 FLAGS  ?=
+SECONDS ?= 60
+SEED    ?= 1
 
-.PHONY: help setup crawl test check format docs bench clean
+# A value as one word of the shell, whatever is in it: a URL has & and ?, a folder's name may have spaces.
+quoted  = '$(subst ','\'',$(1))'
+into    = $(call quoted,$(if $(filter command line environment,$(origin INTO)),$(value INTO),$(INTO)))
+
+.PHONY: help setup crawl test check format docs bench fuzz clean
 
 help:
 	@echo "make crawl                      crawl the bundled demo web (needs no network)"
-	@echo "make crawl SEEDS='URL ...'      crawl these; also INTO=folder FLAGS='--contact you@example.org ...'"
+	@echo "make crawl SEEDS='URL ...'      crawl these, quoted; also INTO=folder FLAGS='--contact you@example.org ...'"
 	@echo "make test                       format, lint, types, layers and all tests"
 	@echo "make check                      the quick half of that: no tests but the layering one"
 	@echo "make format                     format the code"
 	@echo "make docs                       write the generated pages in docs/ again"
 	@echo "make bench                      lists the benchmarks and runs their quick forms, peers beside us (ten minutes)"
+	@echo "make fuzz SECONDS=60            the C under sanitizers, on mutated pages, links and texts"
 	@echo "make setup                      only set up .venv"
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt setup.py $(wildcard src/skitter/native/*.c src/skitter/native/*.h)
+$(READY): pyproject.toml constraints.txt setup.py $(wildcard $(addprefix src/skitter/native/,python/* core/*.h core/markup/*.h))
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "skitter needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@# an environment that is there keeps its Python: another one would leave half of each
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $(READY)
 
 crawl: $(READY)
-ifeq ($(strip $(SEEDS)),)
-	@$(BIN)/python -m skitter.testing.demo --into '$(INTO)' $(FLAGS)
+ifeq ($(strip $(value SEEDS)),)
+	@$(BIN)/python -m skitter.testing.demo --into $(into) $(FLAGS)
 else
-	@$(BIN)/skitter crawl $(SEEDS) --into '$(INTO)' $(FLAGS)
+	@$(BIN)/skitter crawl $(foreach seed,$(value SEEDS),$(call quoted,$(seed))) --into $(into) $(FLAGS)
 endif
 
 check: $(READY)
@@ -50,9 +58,14 @@ format: $(READY)
 
 docs: $(READY)
 	$(BIN)/python -m skitter.reference
+	$(BIN)/python -m skitter.service.http.openapi
+	$(BIN)/skitter man > docs/skitter.1
 
 bench: $(READY)
 	$(BIN)/python -m bench
+
+fuzz: $(READY)
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 clean:
 	rm -rf $(VENV) .bench build dist src/*.egg-info src/skitter/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench._keys import key_of
 from bench._report import last_line, progress, table
-from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.frontier.opening import open_rocks_frontier
 from skitter.model import Discovered, Fetched, Host, HostLease, Outcome, RobotsRead, TaskKind, Via
 from skitter.schedule.priority import TIERS
 from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, Settings, TrapSettings
@@ -31,7 +31,7 @@ class Crawl:
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self.clock = FakeClock()
-        self.frontier = RocksFrontier(folder, settings, self.clock)
+        self.frontier = open_rocks_frontier(folder, settings, self.clock)
         self.latencies: list[float] = []
 
     async def admit(self, host: str, count: int, priority: int) -> None:
@@ -57,7 +57,7 @@ class Crawl:
             key=task.key,
             sent_at=sent,
             ended_at=sent,
-            result=_PAGE if task.kind is TaskKind.PAGE else _NO_RULES,
+            result=_NO_RULES if task.kind is TaskKind.ROBOTS else _PAGE,
         )
 
 
@@ -70,7 +70,7 @@ def _settings(weights: tuple[int, ...], tasks: int) -> Settings:
         crawl=CrawlSettings(scope="any"),
         politeness=PolitenessSettings(host_budget=0),
         frontier=FrontierSettings(tier_weights=weights, tasks_per_lease=tasks),
-        traps=TrapSettings(enabled=False),  # every page says the same
+        traps=TrapSettings(mode="off"),  # every page says the same
     )
 
 

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from bench._gauge import cpu_seconds, disk_bytes
 from bench._report import progress
-from skitter.frontier.rocks.book import Book
-from skitter.frontier.rocks.memory import MemoryPlan
-from skitter.frontier.rocks.near import look_up, prepare, remember
-from skitter.frontier.rocks.near_index import LOWER, MOST_ALIKE, UPPER, WHOSE
-from skitter.frontier.rocks.rows import UrlRow
-from skitter.frontier.rocks.store import Batch, Store
-from skitter.frontier.rocks.turn import Turn
+from skitter.frontier.engine.answers.near_duplicates import look_up, prepare, remember
+from skitter.frontier.rows import Found, UrlRow
+from skitter.frontier.stores.rocks import RocksChanges, RocksStore
+from skitter.frontier.tables.memory_plan import MemoryPlan
+from skitter.frontier.tables.near_index import LOWER, MOST_ALIKE, UPPER, WHOSE
+from skitter.frontier.tables.row_cache import RowCache
+from skitter.frontier.tables.transaction import Transaction
 from skitter.model import Fetched, UrlState, Via
 from skitter.settings import Settings
 
@@ -52,10 +52,10 @@ class Index:
         settings = Settings()
         memory = MemoryPlan.of(settings.frontier)
         self._folder, self._count = folder, count
-        self._store = Store(folder, memory)
+        self._store = RocksStore(folder, memory)
         _fill(self._store, np.random.default_rng(seed).integers(0, 1 << 64, count, np.uint64))
         _wait_for_quiet()
-        self._book = Book(self._store, settings, memory, 0.0)
+        self._book = RowCache(self._store, folder, settings, memory, 0.0)
         self._rng = random.Random(seed)
         self._asking: list[float] = []
         self._adding: list[float] = []
@@ -89,23 +89,23 @@ def measure(folder: Path, sizes: Sequence[int], seed: int) -> list[Cost]:
     return [index.close() for index in indexes]
 
 
-def _look_ups(book: Book, rng: random.Random) -> float:
+def _look_ups(book: RowCache, rng: random.Random) -> float:
     asked = [rng.getrandbits(64) for _ in range(_ASKED)]
     began = time.thread_time()
     for start in range(0, _ASKED, _TURN):
-        turn = Turn.begin(book, 0.0)
+        turn = Transaction.begin(book, 0.0)
         prepare(turn, [_page(fingerprint) for fingerprint in asked[start : start + _TURN]])
         for fingerprint in asked[start : start + _TURN]:
             look_up(turn, fingerprint)
     return (time.thread_time() - began) * 1e6 / _ASKED
 
 
-def _adds(book: Book, rng: random.Random) -> float:
-    rows = [UrlRow("http://a.test/", UrlState.COMPLETED, 50, 1, Via.LINK) for _ in range(_ASKED)]
+def _adds(book: RowCache, rng: random.Random) -> float:
+    rows = [UrlRow("http://a.test/", UrlState.COMPLETED, 50, Found(1, Via.LINK)) for _ in range(_ASKED)]
     asked = [(rng.getrandbits(64), rng.randbytes(16)) for _ in range(_ASKED)]
     began = cpu_seconds()
     for start in range(0, _ASKED, _TURN):
-        with Turn.begin(book, 0.0) as turn:
+        with Transaction.begin(book, 0.0) as turn:
             prepare(turn, [_page(fingerprint) for fingerprint, _ in asked[start : start + _TURN]])
             for place in range(start, start + _TURN):
                 fingerprint, key = asked[place]
@@ -117,7 +117,7 @@ def _page(fingerprint: int) -> Fetched:
     return Fetched(status=200, simhash=fingerprint)
 
 
-def _fill(store: Store, fingerprints: NDArray[np.uint64]) -> None:
+def _fill(store: RocksStore, fingerprints: NDArray[np.uint64]) -> None:
     ordered = np.sort(fingerprints)
     raw = ordered.astype(">u8").tobytes()
     rows = (raw[at : at + 8] for at in range(0, len(raw), 8))
@@ -140,15 +140,15 @@ def _by_half(
         )
 
 
-def _write(store: Store, entries: Iterable[tuple[bytes, bytes]]) -> None:
-    batch, size = Batch(store), 0
+def _write(store: RocksStore, entries: Iterable[tuple[bytes, bytes]]) -> None:
+    batch, size = RocksChanges(store), 0
     for key, value in entries:
         batch.put("near", key, value)
         size += 1
         if size == _BATCH:
-            store.write(batch)
-            batch, size = Batch(store), 0
-    store.write(batch)
+            store.commit(batch)
+            batch, size = RocksChanges(store), 0
+    store.commit(batch)
 
 
 def _wait_for_quiet() -> None:

@@ -16,45 +16,45 @@ import msgspec
 from bench._stopwatch import Stopwatch
 from skitter.cli import main
 
-_ROCKS = "skitter.frontier.rocks"
+_ENGINE = "skitter.frontier.engine"
 STAGES = {
     "libcurl and its callbacks": (
-        "skitter.fetch.lanes:Lane.drive",
-        "skitter.fetch.lanes:Lane.begin",
+        "skitter.fetch.curl_pools:CurlPool.drive",
+        "skitter.fetch.curl_pools:CurlPool.begin",
     ),
-    "one request: set-up, limits, conclusion": ("skitter.fetch.curl:Fetcher.fetch",),
-    "parse": ("skitter.worker.step:read_page",),
+    "one request: set-up, limits, conclusion": ("skitter.fetch.curl:CurlFetcher.fetch",),
+    "parse": ("skitter.worker.page_reader:read_page",),
     "fingerprint": ("skitter.parse.fingerprint:simhash",),
     "links: resolve and hash": (
         "skitter.urls.links:LinkReader.resolve",
-        "skitter.worker.meaning:discovered",
-        "skitter.worker.step:told",
+        "skitter.worker.results:discover_resolved",
+        "skitter.worker.step:list_targets",
     ),
-    "digests": ("skitter.worker.step:digests_of", "skitter.archive.warc:_digested"),
-    "deflate": ("isal.isal_zlib:compress",),
+    "digests": ("skitter.worker.step:digests_of", "skitter.archive.warc.records:_digested"),
+    "deflate": ("isal.igzip_lib:compress",),
     "archive: header blocks, index line": ("skitter.archive.packing:Packer.pack",),
-    "archive: table rows": ("skitter.archive.packing:row_pieces",),
+    "archive: table rows": ("skitter.archive.packing:describe_answer",),
     "archive: place, write": (
         "skitter.archive.store:Archive.place",
         "skitter.archive.store:Archive.marks",
         "skitter.archive.store:Archive.committed",
     ),
-    "frontier: lease": (f"{_ROCKS}.frontier:RocksFrontier.lease",),
-    "frontier: settle": (f"{_ROCKS}.frontier:RocksFrontier.settle",),
-    "frontier: links offered": (f"{_ROCKS}.settling:admit_links",),
-    "frontier: near-duplicates": (f"{_ROCKS}.settling:remember",),
-    "frontier: commit": (f"{_ROCKS}.store:Store.write",),
+    "frontier: lease": (f"{_ENGINE}.frontier:EngineFrontier.lease",),
+    "frontier: settle": (f"{_ENGINE}.frontier:EngineFrontier._settle",),
+    "frontier: links offered": (f"{_ENGINE}.settling:admit_links",),
+    "frontier: near-duplicates": (f"{_ENGINE}.settling:remember",),
+    "frontier: commit": ("skitter.frontier.stores.rocks:RocksStore.commit",),
     "frontier: judge, known bodies, chores": (
-        f"{_ROCKS}.frontier:RocksFrontier.judge",
-        f"{_ROCKS}.frontier:RocksFrontier.first_copies",
-        f"{_ROCKS}.frontier:RocksFrontier.promote",
-        f"{_ROCKS}.frontier:RocksFrontier.reap",
-        f"{_ROCKS}.frontier:RocksFrontier.renew",
+        f"{_ENGINE}.frontier:judge",
+        f"{_ENGINE}.frontier:EngineFrontier.first_copies",
+        f"{_ENGINE}.frontier:EngineFrontier.promote",
+        f"{_ENGINE}.frontier:EngineFrontier.reap",
+        f"{_ENGINE}.frontier:EngineFrontier.renew",
     ),
     "worker: step, result": ("skitter.worker.step:Step.run",),
-    "worker: pace, slots, loop": ("skitter.worker.loop:Loop._work", "skitter.worker.loop:Loop.run"),
-    "desk: filing": ("skitter.desk.desk:Desk.settled",),
-    "desk: report": ("skitter.desk.report:Report.settled",),
+    "worker: pace, permits, loop": ("skitter.worker.loop:Loop._work", "skitter.worker.loop:Loop.run"),
+    "committer: filing": ("skitter.committer.committer:Committer.commit_batch",),
+    "committer: report": ("skitter.committer.report:Report.settled",),
 }
 START = "start: interpreter, imports, opening"
 

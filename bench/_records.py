@@ -20,12 +20,19 @@ from typing import Any, NamedTuple
 from pyarrow.parquet import ParquetFile
 
 from bench._keys import key_of
-from skitter.archive.parts import TABLES
+from skitter.archive.schema import ITEMS, TABLES
 from skitter.clock import SystemClock
-from skitter.frontier.rocks.frontier import RocksFrontier
-from skitter.frontier.rocks.memory import MemoryPlan
-from skitter.frontier.rocks.rows import Tally, decode_fetch, decode_host, decode_tally, decode_url, seconds
-from skitter.frontier.rocks.store import Store
+from skitter.frontier.opening import open_rocks_frontier
+from skitter.frontier.rows import Tally
+from skitter.frontier.stores.rocks import RocksStore
+from skitter.frontier.tables.layout import (
+    decode_fetch,
+    decode_host,
+    decode_tally,
+    decode_url,
+    seconds,
+)
+from skitter.frontier.tables.memory_plan import MemoryPlan
 from skitter.model import Host, SegmentMark, UrlState
 from skitter.settings import FrontierSettings, Settings
 from skitter.urls.canonical import host_id, robots_url
@@ -90,21 +97,21 @@ def _records_of(segment: Path) -> Iterator[Record]:
 
 
 def known(frontier: Path) -> Known:
-    store = Store(frontier, _MEMORY, read_only=True)
+    store = RocksStore(frontier, _MEMORY, read_only=True)
     try:
         return _known(store)
     finally:
         store.close()
 
 
-def _known(store: Store) -> Known:
+def _known(store: RocksStore) -> Known:
     rows = {key: decode_url(raw) for key, raw in store.scan("urls", b"", _ALL)}
     names = {key: row.url for key, row in rows.items()}
     queued = 0
     for _, raw in store.scan("hosts", b"", _ALL):
         host = decode_host(raw)
         names[key_of(robots_url(Host(host.host)))] = robots_url(Host(host.host))
-        queued += sum(host.queued)
+        queued += sum(host.queue.lengths)
     fetches = []
     for key, raw in store.scan("ledger", b"", _ALL):
         row = decode_fetch(raw)
@@ -132,7 +139,7 @@ def marks(frontier: Path) -> list[SegmentMark]:
     """What is committed of each segment, as the frontier's own view has it."""
 
     async def ask() -> list[SegmentMark]:
-        opened = RocksFrontier(frontier, Settings(), SystemClock(), read_only=True)
+        opened = open_rocks_frontier(frontier, Settings(), SystemClock(), read_only=True)
         try:
             return await opened.marks()
         finally:
@@ -160,7 +167,8 @@ def archive_faults(archive: Path, found: list[Record], *, merged: bool = True) -
 
 
 def _is_debris(path: Path) -> bool:
-    return not path.name.endswith((".warc.gz", ".cdxj")) and path.name not in TABLES
+    tables = {table.name for table in (*TABLES, ITEMS)}
+    return not path.name.endswith((".warc.gz", ".cdxj")) and path.name not in tables
 
 
 def _table_faults(archive: Path, found: list[Record]) -> Iterator[str]:

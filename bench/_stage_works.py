@@ -21,14 +21,15 @@ from typing import TypeVar
 import msgspec
 from isal import isal_zlib
 
-import skitter.archive.tables  # noqa: F401  (once a process, not a cost of a page)
+import skitter.archive.tables.parquet_files  # noqa: F401  (once a process, not a cost of a page)
 from bench._growing import Grown
 from bench._keys import KEYS, key_of
-from bench.archive import Given, archived, by_fastwarc, by_warcio, exchanges, read
-from skitter.archive.rowpieces import row_pieces
-from skitter.archive.rows import framed_row
-from skitter.archive.surt import surt
-from skitter.frontier.rocks.frontier import RocksFrontier
+from bench.archive import Given, archived, by_fastwarc, by_warcio, described, exchanges, read
+from skitter.archive.schema import TABLES
+from skitter.archive.tables.journal import entry
+from skitter.archive.tables.rows import pack_rows
+from skitter.archive.warc.surt import surt
+from skitter.frontier.opening import open_rocks_frontier
 from skitter.model import Discovered, RecordAt
 from skitter.parse.fingerprint import simhash
 from skitter.parse.page import read_page
@@ -65,7 +66,7 @@ class Pages:
     def write(self, path: Path) -> None:
         """For the peers."""
         pages = [str(self.docs / one.exchange.url.removeprefix(HOME)) for one in self.given]
-        texts = [given.said.text for given in self.given]
+        texts = [given.facts.text for given in self.given]
         path.write_text(json.dumps({"pages": pages, "links": self.links, "texts": texts}))
 
 
@@ -86,7 +87,7 @@ def works(pages: Pages) -> dict[str, dict[str, Work]]:
                 pages.links, lambda link: key_of(normalise(*reversed(link)) or HOME)
             ),
         },
-        "fingerprint": {OURS: _each(given, lambda one: simhash(one.said.text))},
+        "fingerprint": {OURS: _each(given, lambda one: simhash(one.facts.text))},
         "digest": {
             OURS + " (SHA-256)": _each(given, lambda one: sha256(one.exchange.body).digest()),
             "BLAKE2b": _each(given, lambda one: blake2b(one.exchange.body).digest()),
@@ -144,24 +145,17 @@ def _told(write: Callable[[Sequence[Given]], None], given: Sequence[Given]) -> i
 _AT = RecordAt("skitter-20260101000000-00001.warc.gz", 9_000, 9_000)
 
 
+_pack_rows = pack_rows(TABLES)
+
+
 def _row(one: Given) -> tuple[bytes, bytes]:
-    pieces = row_pieces(
-        one.exchange,
-        one.said,
-        uri=one.exchange.url,
-        surt="test,docs)/",
-        digest="",
-        mime="text/html",
-        with_links=True,
-        with_text=True,
-    )
-    return framed_row(pieces, _AT, "")
+    return entry(_pack_rows(described(one.exchange, one.facts)), _AT, "")
 
 
 def _row_as_json(one: Given) -> str:
     """The same columns of the same page, links side by side."""
-    links = [(target, link.text, link.rel, link.tag) for target, link in one.said.links]
-    said = msgspec.structs.asdict(one.said)
+    links = [(target, link.text, link.rel, link.tag) for target, link in one.facts.links]
+    said = msgspec.structs.asdict(one.facts)
     return json.dumps({"url": one.exchange.url, "status": 200, **said, "links": links})
 
 
@@ -201,7 +195,7 @@ async def _admit(times: int) -> int:
     found = _found()
     with tempfile.TemporaryDirectory(prefix="skitter-stages-") as folder:
         settings = Settings(crawl=CrawlSettings(scope="any"))
-        frontier = RocksFrontier(Path(folder) / "frontier", settings, FakeClock())
+        frontier = open_rocks_frontier(Path(folder) / "frontier", settings, FakeClock())
         for _ in range(times):
             for start in range(0, _URLS, _BATCH):
                 await frontier.admit(found[start : start + _BATCH])

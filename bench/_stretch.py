@@ -20,9 +20,9 @@ import msgspec
 
 from bench._gauge import Meter, disk_bytes, resident_bytes
 from bench._population import Population
-from skitter.desk.brain import COMMITTED_AT_ONCE
-from skitter.frontier.bundles import bundled
-from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.committer.work_source import COMMITTED_AT_ONCE
+from skitter.frontier.link_batches import pack
+from skitter.frontier.opening import open_rocks_frontier
 from skitter.model import (
     Discovered,
     Fetched,
@@ -41,7 +41,7 @@ from skitter.testing.clock import FakeClock
 SETTINGS = Settings(
     crawl=CrawlSettings(scope="any"),
     politeness=PolitenessSettings(host_budget=0),
-    traps=TrapSettings(enabled=False),
+    traps=TrapSettings(mode="off"),
 )
 LINKS, NEW = 20, 2
 # As a crawl does. New URLs are admitted as those of twenty pages.
@@ -85,7 +85,7 @@ class Load:
     def __init__(self, folder: Path, hosts: int, seed: int, memory: int = 0) -> None:
         self._folder = folder
         self._clock = FakeClock()
-        self._frontier = RocksFrontier(folder, with_memory(memory), self._clock)
+        self._frontier = open_rocks_frontier(folder, with_memory(memory), self._clock)
         self._web = Population(hosts, seed)
         self._meter = Meter()
         self._began = time.monotonic()
@@ -192,7 +192,7 @@ class Load:
             digest=task.key * 2,
             record=RecordAt("skitter-20260101000000-00001.warc.gz", self._pages * 9_000, 9_000),
             title="An article about something",
-            bundles=bundled(self._web.page_links(task.url, task.key, self._links, self._new)),
+            link_batches=pack(self._web.page_links(task.url, task.key, self._links, self._new)),
             # by the path alone: the first pages of most hosts resemble those of others
             simhash=int.from_bytes(task.key[8:], "big"),
         )

@@ -24,17 +24,18 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from bench._report import last_line, progress, table
-from skitter.archive import warc
-from skitter.archive.coding import GZIP, ZSTD
 from skitter.archive.digests import digests_of
+from skitter.archive.facts import Answer, Facts, describe_answer
 from skitter.archive.packing import Packer
-from skitter.archive.rowpieces import row_pieces
-from skitter.archive.rows import Said, described, outlinks_of
+from skitter.archive.schema import TABLES
 from skitter.archive.store import Archive
-from skitter.archive.surt import surt
-from skitter.archive.texts import texts
+from skitter.archive.tables.rows import pack_rows
+from skitter.archive.warc import records as warc
+from skitter.archive.warc.coding import GZIP, ZSTD
+from skitter.archive.warc.metadata import metadata_block
+from skitter.archive.warc.surt import surt
 from skitter.clock import SystemClock
-from skitter.hands import GC_THRESHOLDS
+from skitter.fetch_stack import GC_THRESHOLDS
 from skitter.model import Exchange
 from skitter.parse.page import read_page
 from skitter.settings import ArchiveSettings
@@ -52,7 +53,6 @@ from bench._keys import KEYS
 DOCUMENTS = Path("/usr/share/doc/openjdk-17-doc/api")
 BUDGET = 200.0
 COMMIT = 50
-DIGEST = bytes(32)
 REQUEST = b"GET / HTTP/1.1\r\nHost: docs.test\r\nUser-Agent: skitter (+mailto:crawl@example.org)\r\n\r\n"
 HEAD = (
     b"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nContent-Type: text/html\r\nContent-Length: %d\r\n"
@@ -62,7 +62,7 @@ HEAD = (
 
 class Given(NamedTuple):
     exchange: Exchange
-    said: Said
+    facts: Facts
 
 
 def exchanges(folder: Path, pages: int) -> list[Exchange]:
@@ -90,24 +90,24 @@ def read(found: Sequence[Exchange], links: LinkReader) -> list[Given]:
     given = []
     for exchange in found:
         page = read_page(exchange.body, url=exchange.url, content_type="text/html", with_text=True)
-        said = Said(
+        facts = Facts(
             media_type=page.media_type,
             charset=page.charset,
             title=page.title,
             text=page.text,
             links=links.targets(page.base, page.links),
         )
-        given.append(Given(exchange, said))
+        given.append(Given(exchange, facts))
     return given
 
 
 def archived(given: Sequence[Given], settings: ArchiveSettings) -> dict[str, int]:
     """Everything from append to the finished archive; returns the bytes that each kind of file takes."""
     with tempfile.TemporaryDirectory() as folder:
-        archive = Archive.open(Path(folder), settings, SystemClock(), (), {})
+        archive = Archive.open(Path(folder), settings, SystemClock(), (), {}, in_child=False)
         packer = Packer(settings)
-        for number, (exchange, said) in enumerate(given, 1):
-            archive.place(packer.pack(exchange, digests_of(exchange), media_type="text/html", said=said))
+        for number, (exchange, facts) in enumerate(given, 1):
+            archive.place(packer.pack(exchange, digests_of(exchange), media_type="text/html", facts=facts))
             if number % COMMIT == 0:
                 archive.marks()
                 archive.committed()
@@ -151,14 +151,30 @@ def by_fastwarc(given: Sequence[Given]) -> None:
     stream.close()
 
 
+def described(exchange: Exchange, facts: Facts) -> Answer:
+    """As the packer makes it."""
+    return describe_answer(
+        exchange,
+        facts,
+        dict(exchange.headers),
+        url=exchange.url,
+        surt="test,docs)/",
+        mime="text/html",
+        digest="",
+        micros=0,
+        with_links=True,
+        with_text=True,
+    )
+
+
 def stages(given: Sequence[Given]) -> dict[str, Callable[[], object]]:
-    def each(work: Callable[[Exchange, Said], object]) -> Callable[[], object]:
-        return lambda: [work(exchange, said) for exchange, said in given]
+    def each(work: Callable[[Exchange, Facts], object]) -> Callable[[], object]:
+        return lambda: [work(exchange, facts) for exchange, facts in given]
 
     def bodies(packed: Callable[[bytes], bytes]) -> Callable[[], object]:
         return each(lambda e, _: packed(e.body))
 
-    short = GZIP.coder(1).short
+    short, rows = GZIP.coder(1).short, pack_rows(TABLES)
     return {
         "SHA-256 of the body": each(lambda e, _: sha256(e.body).digest()),
         "both digests": each(lambda e, _: digests_of(e)),
@@ -167,19 +183,12 @@ def stages(given: Sequence[Given]) -> dict[str, Callable[[], object]]:
             for coding in (GZIP, ZSTD)
             for level in range(4)
         },
-        "request record": each(lambda e, _: short(warc.request_record(e.request, "urn:x", "2026", ""))),
+        "request record": each(lambda e, _: short(warc.request_record(e.request, "urn:x", ""))),
         "index key": each(lambda e, _: surt(e.url)),
-        "texts of all records, index line": each(
-            lambda e, said: texts(
-                e, e.head, e.request, "urn:x", e.url, "k", "text/html", "text/html", DIGEST, DIGEST, said, ""
-            )
-        ),
-        "table row, with the digest of the text": each(
-            lambda e, said: row_pieces(e, said, e.url, "k", "d", "text/html", True, True)
-        ),
+        "table rows, with the digest of the text": each(lambda e, facts: rows(described(e, facts))),
         "metadata record with outlinks": each(
-            lambda e, said: short(
-                warc.metadata_record("urn:x", "urn:y", "2026", "", described(e, said, outlinks_of(said)))
+            lambda e, facts: short(
+                warc.metadata_record("urn:x", "urn:y", "", metadata_block(e, facts, with_links=True))
             )
         ),
     }
@@ -218,7 +227,7 @@ def main() -> int:
         print(f"no HTML files in {options.folder}: install openjdk-17-doc or give --folder", file=sys.stderr)
         return 2
     given = read(found, LinkReader(KEYS))
-    import skitter.archive.tables  # noqa: F401  (once a process, not a cost of a page)
+    import skitter.archive.tables.parquet_files  # noqa: F401  (once a process, not a cost of a page)
 
     gc.set_threshold(*GC_THRESHOLDS)  # as in a crawl
 

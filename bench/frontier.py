@@ -30,7 +30,7 @@ from msgspec.structs import replace
 from bench._fairness import fairness
 from bench._report import last_line, progress, table
 from bench._stretch import Reading, with_memory
-from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.frontier.opening import open_rocks_frontier
 from skitter.testing.clock import FakeClock
 
 MB = 1_000_000
@@ -112,7 +112,7 @@ def reopen(folder: Path, now: float, memory: int) -> float:
 
 async def lease_one(folder: Path, now: float, memory: int) -> int:
     clock = FakeClock(now)
-    frontier = RocksFrontier(folder, with_memory(memory), clock)
+    frontier = open_rocks_frontier(folder, with_memory(memory), clock)
     return 0 if await frontier.lease("bench", 1, 60.0) else 1
 
 

@@ -2,6 +2,9 @@
 
     python -m bench.kills --kills 10 --hosts 1000 --pages 20
 
+With `--items` an extractor makes items of every page, and what is in the table must be what the archived pages
+give when it runs over them again, each once.
+
 The same command is started again after each kill and at last left to finish. Then the web's request log, the
 frontier's ledger and the archive are compared pairwise, and the log is audited for manners. A table, the faults,
 one JSON object as the last line; exit code 1 when there is any fault.
@@ -25,6 +28,7 @@ import msgspec
 
 from bench._account import Account
 from bench._crawls import LogSize, start, web_crawl, write_quick_settings
+from bench._items import PLUGIN, compare_items
 from bench._report import last_line, progress, table
 from bench._verdict import ATTEMPTS, verdict
 from skitter.testing.features import RobotsKind
@@ -145,13 +149,20 @@ def run(options: argparse.Namespace, folder: Path) -> int:
     moments = sorted(choose.uniform(0, 0.99) for _ in range(options.kills))
     latency = (0.0, options.latency)
     with SyntheticWeb(plan, log=log, latency=latency) as web, (folder / "output").open("ab") as output:
-        command = web_crawl(web, folder / "crawl", config)
+        more = ["--workers", str(options.workers)] if options.workers else []
+        more += ["--with", str(PLUGIN)] if options.items else []
+        command = web_crawl(web, folder / "crawl", config, *more)
         trial = Killer(command, LogSize(log), moments, expected, options.seed).run(output)
     progress("reading the log, the ledger and the archive")
     result = verdict(folder / "crawl", log, plan, options.delay, trial.kills)
     wanted = (
         3 if any(kind is RobotsKind.UNAVAILABLE for kind in map(plan.robots_kind, range(plan.hosts))) else 0
     )
+    if options.items:
+        progress("making the items again")
+        items, differing = compare_items(folder / "crawl")
+        result.blame("items", differing)
+        print(f"{items:,} items, the same when they are made again" if not differing else "items differ")
     if trial.code != wanted:
         result.blame("exit code", [f"{trial.code}, not {wanted}"])
     show(options, plan, trial, result)
@@ -208,6 +219,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--delay", type=float, default=0.2, help="seconds between two requests to a host")
     parser.add_argument("--latency", type=float, default=0.2, help="think time of the slowest host (s)")
     parser.add_argument("--segment-size", type=int, default=4_000_000, help="small: segments end often")
+    parser.add_argument("--workers", type=int, default=0, help="worker processes; 0 leaves it to the crawl")
+    parser.add_argument("--items", action="store_true", help="with a plugin, whose items must be exact too")
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="leave crawl, log and output in this new folder"
     )

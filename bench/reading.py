@@ -60,7 +60,7 @@ def make_rows(archive: Path, rows: int, hosts: int = 2000) -> None:
 def make_pages(folder: Path, docs: Path, most: int) -> int:
     folder.mkdir()
     (folder / "crawl.toml").write_text("")
-    archive = Archive.open(folder / "archive", ArchiveSettings(), SystemClock(), (), {})
+    archive = Archive.open(folder / "archive", ArchiveSettings(), SystemClock(), (), {}, in_child=False)
     packer = Packer(ArchiveSettings())
     files = sorted(docs.rglob("*.html"))[:most]
     for number, file in enumerate(files):

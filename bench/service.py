@@ -44,14 +44,14 @@ from bench.archive import DOCUMENTS, exchanges, read
 from skitter.archive.digests import digests_of
 from skitter.archive.packing import Packer, Parcel
 from skitter.clock import SystemClock
-from skitter.desk.brain import Delivery
-from skitter.frontier.bundles import bundled
+from skitter.committer.work_source import Delivery
+from skitter.frontier.link_batches import pack
 from skitter.model import Discovered, Fetched, Host, HostLease, Outcome, Result, RobotsRead, Task, TaskKind
 from skitter.settings import ArchiveSettings
 from skitter.urls.links import LinkReader
-from skitter.worker.link import Link
-from skitter.worker.offered import Offered
-from skitter.worker.remote import RemoteBrain
+from skitter.worker.http_link import HttpLink
+from skitter.worker.remote_work_source import RemoteWorkSource
+from skitter.worker.sent_links import SentLinks
 
 HOSTS = 64
 # Those of the crawls.
@@ -62,7 +62,7 @@ AT_ONCE = 4
 PAGES_PER_SECOND, LEASE_P99 = 4_000, 50
 # Of fewer leases the last percentile is the longest of them.
 ENOUGH_LEASES = 100
-# What a second core is to bring: it has the desk and nginx to run as well.
+# What a second core is to bring: it has the committer and nginx to run as well.
 SECOND_WORKER = 1.5
 ONE, TWO = "one process", "two workers"
 LINKS, NEW = 30, 3
@@ -74,11 +74,11 @@ delay = 0
 slow_factor = 0
 # Every page says the same.
 [traps]
-enabled = false
+mode = "off"
 """
 
 
-class All(Offered):
+class All(SentLinks):
     """Leaves nothing out."""
 
     def accepted(self, outcomes: Iterable[Outcome]) -> None:
@@ -93,9 +93,9 @@ class Simulated:
         self, where: str, parcels: list[Parcel], name: str, sifting: bool, told: dict[Host, int]
     ) -> None:
         self._clock = SystemClock()
-        self.brain = RemoteBrain(Link(where), self._clock, name)
+        self.source = RemoteWorkSource(HttpLink(where), self._clock, name)
         if not sifting:
-            self.brain.offered = All()
+            self.source.sent_links = All()
         self._parcels = parcels
         self._told = told
         self._random = random.Random(name)
@@ -103,25 +103,25 @@ class Simulated:
         self.pages = 0
 
     async def run(self, pages: int) -> None:
-        await self.brain.join()
+        await self.source.join()
         while self.pages < pages:
-            if self.brain.undelivered:  # it would answer by itself that there is enough to do
-                await self.brain.settle([])
+            if self.source.undelivered:  # it would answer by itself that there is enough to do
+                await self.source.settle([])
                 continue
             leases = await self._leased()
             deliveries = []
             for lease, task in [(given, task) for given in leases for task in given.tasks]:
                 deliveries.append(self._delivery(lease, task))
                 await asyncio.sleep(0)  # inventing pages must not hold up the other workers' clocks
-            await self.brain.settle(deliveries)
+            await self.source.settle(deliveries)
             self.pages += len(deliveries)
 
     async def _leased(self) -> list[HostLease]:
         began = time.perf_counter()
-        leases = await self.brain.lease("", AT_ONCE, 60.0)
+        leases = await self.source.lease("", AT_ONCE, 60.0)
         self.lease_seconds.append(time.perf_counter() - began)
         # Who asks and then beats is not given hosts with the answer to its pages: asking for them is measured.
-        await self.brain.beat()
+        await self.source.beat()
         return leases
 
     def _delivery(self, lease: HostLease, task: Task) -> Delivery:
@@ -146,9 +146,9 @@ class Simulated:
         self._told[host] = told + NEW
         known = self._random.sample(range(told), min(told, LINKS - NEW))
         paths = [*known, *range(told, told + NEW)]
-        links = bundled([_link(host, path, task) for path in paths])
+        links = pack([_link(host, path, task) for path in paths])
         return Fetched(
-            status=200, digest=digest, size=29_000, bundles=links, simhash=self._random.getrandbits(64)
+            status=200, digest=digest, size=29_000, link_batches=links, simhash=self._random.getrandbits(64)
         )
 
 
@@ -160,7 +160,7 @@ def _link(host: Host, path: int, task: Task) -> Discovered:
 def parcels() -> list[Parcel]:
     packer = Packer(ArchiveSettings())
     given = read(exchanges(DOCUMENTS, 100), LinkReader(KEYS))
-    return [packer.pack(e, digests_of(e), media_type="text/html", said=said) for e, said in given]
+    return [packer.pack(e, digests_of(e), media_type="text/html", facts=facts) for e, facts in given]
 
 
 @contextmanager
@@ -208,7 +208,9 @@ def load(pages: int, made: list[Parcel], sifting: bool) -> dict[str, float]:
             "leases": len(waits),
             "lease_p50_ms": round(quantiles(waits, n=100)[49], 1),
             "lease_p99_ms": round(quantiles(waits, n=100)[98], 1),
-            "links_saved": round(sum(worker.brain.offered.saved for worker in workers) / (done + before), 1),
+            "links_saved": round(
+                sum(worker.source.sent_links.saved for worker in workers) / (done + before), 1
+            ),
         }
 
     with (

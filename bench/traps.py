@@ -3,7 +3,7 @@
     python -m bench.traps
     python -m bench.traps --without --scale 0.2
 
-The trap web (`skitter.testing.traps`: forty endless hosts, forty honest ones that look like them) is crawled
+The trap web (`skitter.testing.traps`: 45 endless hosts, 52 honest ones that look like them) is crawled
 with the defences, and with `--without` also without them. The web's own log is the judge. A table, one JSON
 object as the last line; exit code 1 when less than 99 % of the honest content was seen, or 3 % and more of the
 requests were spent in traps.
@@ -100,7 +100,8 @@ def fuse(plan: TrapPlan) -> int:
 
 def switch(*, enabled: bool) -> str:
     """The setting that turns the defences on or off; nothing where this skitter has none."""
-    return f"\n[traps]\nenabled = {str(enabled).lower()}\n" if "traps" in Settings.__struct_fields__ else ""
+    mode = "on" if enabled else "off"
+    return f'\n[traps]\nmode = "{mode}"\n' if "traps" in Settings.__struct_fields__ else ""
 
 
 def crawl(plan: TrapPlan, *, defended: bool, keep: Path | None = None) -> Pass:
@@ -154,7 +155,9 @@ def worst(done: Pass) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.traps", description=__doc__.splitlines()[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="size of the honest hosts (1: 80,000 pages)")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="size of the honest hosts (1: 120,000 pages)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--without", action="store_true", help="crawl it without the defences too")
     parser.add_argument("--cut", type=int, default=CUT, help="pages of a trap without the defences")

@@ -13,6 +13,7 @@ import zstandard
 from pyarrow import parquet
 
 from skitter.archive.store import Archive
+from skitter.archive.warc.surt import surt
 from skitter.collection.collection import Collection
 from skitter.collection.verify.findings import Ledger
 from skitter.model import Copy, Exchange, SegmentMark
@@ -60,7 +61,7 @@ def make_crawl(
     (folder / "crawl.toml").write_text("")
     archive = folder / "archive"
     settings = ArchiveSettings(segment_size=segment_size, tables=(), metadata=False, compression=compression)
-    store = Archive.open(archive, settings, FakeClock(SENT_AT), (), {})
+    store = Archive.open(archive, settings, FakeClock(SENT_AT), (), {}, in_child=False)
     marks: dict[str, SegmentMark] = {}
     original: Copy | None = None
     for number in range(pages):
@@ -84,7 +85,7 @@ def make_crawl(
 _TEXTS = """url_surtkey url url_host_name url_host_tld url_host_registered_domain url_protocol url_path url_query
     fetch_redirect content_digest content_mime_type content_mime_detected content_charset content_languages
     content_truncated warc_filename kind title directives etag last_modified address http_version revisit_of
-    text_digest near_duplicate_of failure""".split()
+    text_digest failure""".split()
 _NUMBERS = {
     "url_port": pyarrow.int32(),
     "fetch_time": pyarrow.timestamp("us", "UTC"),
@@ -125,6 +126,7 @@ def add_tables(made: Made, most: int | None = None) -> None:
         pages.append(
             {
                 **common,
+                "url_surtkey": surt(record.url),
                 "url_host_name": record.url.split("/")[2],
                 "url_protocol": "http",
                 "fetch_status": record.status,

@@ -13,8 +13,8 @@ import zstandard
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from skitter.archive.digests import digests_of
+from skitter.archive.facts import NO_FACTS, Facts
 from skitter.archive.packing import Packer
-from skitter.archive.rows import NOTHING_SAID, Said
 from skitter.archive.store import Archive, Archived
 from skitter.model import Copy, Exchange
 
@@ -49,11 +49,11 @@ def stored_in(
     *,
     media_type: str = "text/html",
     original: Copy | None = None,
-    said: Said = NOTHING_SAID,
+    facts: Facts = NO_FACTS,
 ) -> Archived:
-    """Packed as a worker does it, placed as the desk does."""
+    """Packed as a worker does it, placed as the committer does."""
     packer = Packer(archive._settings)
-    parcel = packer.pack(given, digests_of(given), media_type=media_type, said=said)
+    parcel = packer.pack(given, digests_of(given), media_type=media_type, facts=facts)
     return archive.place(parcel, original)
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 import uvloop
 
 from skitter.clock import SystemClock
-from skitter.fetch.curl import Fetcher
+from skitter.fetch.curl import CurlFetcher
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.resolver import Resolver
 from skitter.model import Exchange, Failed
@@ -21,11 +21,13 @@ SHORT = FetchSettings(connect_timeout=1.0, first_byte_timeout=1.0, stall_timeout
 
 
 @asynccontextmanager
-async def fetching(limits: FetchSettings = SHORT, *, allow_private: bool = True) -> AsyncIterator[Fetcher]:
+async def fetching(
+    limits: FetchSettings = SHORT, *, allow_private: bool = True
+) -> AsyncIterator[CurlFetcher]:
     clock = SystemClock()
     resolver = Resolver(limits, clock)
     guard = AddressGuard(allow_private=allow_private)
-    fetcher = Fetcher(limits, IdentitySettings(contact="me@example.org"), resolver, guard, clock)
+    fetcher = CurlFetcher(limits, IdentitySettings(contact="me@example.org"), resolver, guard, clock)
     try:
         yield fetcher
     finally:
@@ -34,7 +36,7 @@ async def fetching(limits: FetchSettings = SHORT, *, allow_private: bool = True)
 
 
 def run(
-    use: Callable[[Fetcher], Awaitable[T]], limits: FetchSettings = SHORT, *, allow_private: bool = True
+    use: Callable[[CurlFetcher], Awaitable[T]], limits: FetchSettings = SHORT, *, allow_private: bool = True
 ) -> T:
     async def main() -> T:
         async with fetching(limits, allow_private=allow_private) as fetcher:

@@ -6,13 +6,15 @@ Shares no code with the frontier. What the web may answer is drawn here as well.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pytest
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from skitter.clock import Clock
 from skitter.frontier.base import Settled
-from skitter.frontier.bundles import bundled, untied
+from skitter.frontier.link_batches import pack, unpack
 from skitter.model import (
     Discovered,
     Failed,
@@ -71,6 +73,30 @@ SETTINGS = Settings(
 )
 
 
+class Rules(NamedTuple):
+    """The settings that change in the course of a crawl. Every link is of depth 1."""
+
+    exclude: tuple[str, ...] = ()
+    max_depth: int = 5
+
+    def settings(self) -> Settings:
+        crawl = CrawlSettings(scope="any", exclude=self.exclude, max_depth=self.max_depth)
+        return replace(SETTINGS, crawl=crawl)
+
+    def forbids(self, url: str, via: Via) -> str:
+        """The reason; empty when a URL is let in."""
+        if via is Via.SEED:
+            return ""
+        if self.max_depth < 1:
+            return "depth"
+        return "excluded" if any(part in url for part in self.exclude) else ""
+
+    def gives_back(self, old: Rules) -> set[str]:
+        """The reasons for which `old` rules may have refused what these let in."""
+        looser = {"depth"} if self.max_depth > old.max_depth else set()
+        return looser if set(self.exclude) >= set(old.exclude) else looser | {"excluded"}
+
+
 def found(url: str, via: Via = Via.LINK) -> Discovered:
     path = next(path for path in PATHS if url.endswith(path))
     return discovered(url, via=via, depth=1, priority=PATHS[path])
@@ -92,10 +118,18 @@ class Url:
     due: float = 0.0
     status: int = 0
     body: int = 0
-    by_type: bool = False
+    via: Via = Via.LINK
+    reason: str = ""
 
     def has_final_answer(self) -> bool:
-        return self.state in ("completed", "gone") or (self.state == "refused" and self.by_type)
+        by_type = self.state == "refused" and self.reason == "type_unwanted"
+        return self.state in ("completed", "gone") or by_type
+
+    def refused(self, reason: str) -> None:
+        self.state, self.reason = "refused", reason
+
+    def requeued(self) -> None:
+        self.state, self.reason = "queued", ""
 
 
 @dataclass
@@ -174,14 +208,50 @@ class Model:
         self.moved: dict[str, str] = {}
         self.errands: list[tuple[str, str]] = []
         self.opened_at = 0.0
+        self.rules = Rules()
+        # reasons for which refused URLs are to be judged again: of all, and of single hosts
+        self.rejudged: set[str] = set()
+        self.rejudged_of: set[str] = set()
 
     def admitted(self, url: str, via: Via) -> bool:
         known = self.urls.get(url)
         if known is not None and not (via is Via.SEED and known.state == "refused"):
             return False
-        blocked = self.sites[host_of(url)].policy.blocked
-        self.urls[url] = Url("refused" if blocked else "queued")
-        return not blocked
+        self.urls[url] = Url(via=via)
+        if reason := self.why_refused(url):
+            self.urls[url].refused(reason)
+        return not reason
+
+    def why_refused(self, url: str) -> str:
+        if self.sites[host_of(url)].policy.blocked:
+            return "blocked"
+        return self.rules.forbids(url, self.urls[url].via)
+
+    def forbids(self, url: str) -> str:
+        return self.rules.forbids(url, self.urls[url].via)
+
+    def changed(self, rules: Rules) -> None:
+        self.rejudged |= rules.gives_back(self.rules) & self._reasons()
+        self.rules = rules
+
+    def unblocked(self, host: str) -> None:
+        if "blocked" in self._reasons():
+            self.rejudged_of.add(host)
+
+    def _reasons(self) -> set[str]:
+        return {known.reason for known in self.urls.values() if known.state == "refused"}
+
+    def judged_again(self) -> None:
+        """What promote does with refused URLs whose rule was loosened."""
+        for url, known in self.urls.items():
+            is_of_host = known.reason == "blocked" and host_of(url) in self.rejudged_of
+            if known.state != "refused" or not (is_of_host or known.reason in self.rejudged):
+                continue
+            if reason := self.why_refused(url):
+                known.refused(reason)
+            else:
+                known.requeued()
+        self.rejudged, self.rejudged_of = set(), set()
 
     def leasable(self) -> tuple[set[str], set[str]]:
         """Hosts that must be leased if there is capacity, and those that may be."""
@@ -195,7 +265,8 @@ class Model:
             if errand or (queued and not site.elsewhere):
                 possible.add(host)
             unread = site.robots_until <= now
-            sure = errand or (not site.elsewhere and any(unread or not site.denies(url) for url in queued))
+            allowed = any(unread or not (site.denies(url) or self.forbids(url)) for url in queued)
+            sure = errand or (not site.elsewhere and allowed)
             # one whose address is shared may find it busy
             if sure and site.earliest() <= now - 1e-5 and not site.is_capped():
                 certain.add(host)
@@ -246,6 +317,7 @@ class Model:
             assert kinds == {TaskKind.PAGE}
             for task in lease.tasks:
                 assert not site.denies(task.url)
+                assert not self.forbids(task.url)
                 assert self.urls[task.url].state == "queued"
                 assert task.attempt == self.urls[task.url].attempts + 1
                 self.urls[task.url].state = "in_progress"
@@ -316,7 +388,7 @@ class Model:
             case Fetched():
                 url.state = "gone" if result.status == 404 else "completed"
                 url.status = url.body = result.status
-                links = tuple(untied(result.bundles))
+                links = tuple(unpack(result.link_batches))
                 site.well()
             case NotModified():
                 url.state = "gone" if url.body == 404 else "completed"
@@ -356,7 +428,7 @@ class Model:
         url.status = 0
         if url.attempts >= attempts:
             url.state = end
-            url.by_type = kind is FailureKind.TYPE_UNWANTED
+            url.reason = kind if end == "refused" else ""
         else:
             url.state = "failed"
             url.due = now + wait_after(kind, url.attempts)
@@ -402,7 +474,7 @@ class Model:
 page_results: st.SearchStrategy[Result] = st.one_of(
     st.builds(
         lambda urls, simhash: Fetched(
-            status=200, size=3, bundles=bundled(found(url) for url in urls), simhash=simhash
+            status=200, size=3, link_batches=pack(found(url) for url in urls), simhash=simhash
         ),
         st.lists(st.sampled_from(URLS), max_size=3),
         # some of these are near each other, some only near one that is
@@ -419,4 +491,5 @@ robots_results: st.SearchStrategy[Result] = st.one_of(
     st.sampled_from([FailureKind.CONNECT_REFUSED, FailureKind.PROTOCOL, FailureKind.THROTTLED]).map(failed),
     st.just(failed(FailureKind.DNS_NOT_FOUND)),
 )
+rules = st.sampled_from([Rules(), Rules(exclude=("/2",)), Rules(exclude=("/2", "/3")), Rules(max_depth=0)])
 waits = st.sampled_from([0.5, 0.5, 1.0, 1.0, 7.0, 30.0, 61.0, 61.0, 3600.0, 90_000.0])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import threading
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from ipaddress import ip_address
 
 A, CNAME, SOA, AAAA = 1, 5, 6, 28
@@ -88,3 +89,28 @@ async def nameserver(port: int = 0) -> AsyncIterator[Nameserver]:
     finally:
         transport.close()
         await server.lost.wait()
+
+
+@contextmanager
+def serving_names(zone: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """A DNS server with this zone, names to addresses, in a thread of its own; gives its address."""
+    ready, over, address = threading.Event(), asyncio.Event(), [""]
+    loop = asyncio.new_event_loop()
+
+    async def serve() -> None:
+        async with nameserver() as server:
+            for name, addresses in zone.items():
+                server.add(name, 60, *addresses)
+            address[0] = server.address
+            ready.set()
+            await over.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    assert ready.wait(10)
+    try:
+        yield address[0]
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join(10)
+        loop.close()

@@ -10,7 +10,7 @@ from skitter.parse.content import PageContent, Source
 from skitter.parse.html import read_in_one_pass
 from skitter.parse.html_tree import TreeReader
 
-pytest.importorskip("skitter.native.markup", reason="the kernel was not built")
+pytest.importorskip("skitter.native._kernels", reason="the kernels were not built")
 
 _tree = TreeReader()
 TAGS = """a a a b i p p div div span li ul ol dl dt dd table tr td th tbody thead caption colgroup col select
@@ -23,13 +23,14 @@ ATTRIBUTES = """href=x|href=y|href='z#f'|href="a b "|href=' x #q'|href|rel=nofol
 rel=canonical|xlink:href=xl|rel=alternate type=text/html|role=navigation|role=x|xml:lang=nl|src=i|type=hidden
 name=robots content=noindex|http-equiv=refresh content='1;url=r'|http-equiv=content-language content=de
 charset=utf-8|charset=koi8-r|href=a&amp;b|href=a&ampb|href=a&amp=|href='&#x41;&copy'|href=//h/p|href=mailto:x
-href=#|/|=|a='|"x""".replace("\n", "|").split("|")
+href=#|shadowrootmode=open|/|=|a='|"x""".replace("\n", "|").split("|")
 BITS = [
     *("text", "words ", " ", "\n", "\t", "\f", "\r\n", "\r", "é", "\u00a0", "\u3000", "ж", "a" * 300),
     *("&amp;", "&lt", "&notit;", "&#65;", "&#x80;", "&#0;", "&nGt;", "&", "&#", "&#10;", "&#13;", "&Aacute"),
     *("<", "</", "<!", "<?", "<!--", "-->", "--!>", "<!-- c -->", "<!---->", "<!-->", "<!--->", "</>", "< a"),
     *("<!doctype html>", '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "x">', "</p>", "</br>"),
     *("<script><!--<script>", "</script>", "<pre>\n", "<textarea>\n", "<a href=q>q</a>", "<![CDATA[x]]>"),
+    *("<template>", "</template>", "<template><main>", "<template><a href=t>t</a></template>", "<noframes>"),
 ]  # fmt: skip
 
 

@@ -13,12 +13,13 @@ from typing import TypeVar
 import uvloop
 
 from skitter.archive.store import Archive
-from skitter.desk.desk import Desk
-from skitter.desk.report import Report
-from skitter.fetch.curl import Fetcher
+from skitter.committer.committer import Committer
+from skitter.committer.report import Report
+from skitter.fetch.curl import CurlFetcher
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.resolver import Resolver
-from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.frontier.engine.frontier import EngineFrontier
+from skitter.frontier.opening import open_rocks_frontier
 from skitter.log import Log
 from skitter.model import Failed, FailureKind, Host
 from skitter.robots.rules import Rules
@@ -41,14 +42,14 @@ _TURN = 2.0
 class Visit:
     """A crawl of a few URLs, a turn of every ready host at a time."""
 
-    def __init__(self, server: RawServer, clock: FakeClock, frontier: RocksFrontier) -> None:
+    def __init__(self, server: RawServer, clock: FakeClock, frontier: EngineFrontier) -> None:
         self.clock = clock
         self.frontier = frontier
         self.failures: list[FailureKind] = []
         self._server = server
 
-    def use(self, desk: Desk, step: Step) -> None:
-        self._desk, self._step = desk, step
+    def use(self, committer: Committer, step: Step) -> None:
+        self._committer, self._step = committer, step
 
     async def go(self, *urls: str, turns: int = 12) -> None:
         """In all shorter than the first back-off of a host, which is a minute."""
@@ -64,7 +65,7 @@ class Visit:
                 result = delivery.outcome.result
                 if isinstance(result, Failed):
                     self.failures.append(result.kind)
-                await self._desk.settle([delivery])
+                await self._committer.settle([delivery])
             await self.frontier.release([(lease.host, lease.token)])
 
     def asked(self, host: str = "a.test") -> list[str]:
@@ -74,7 +75,7 @@ class Visit:
 
     def rules(self, host: str = "http://a.test") -> Rules:
         """Those of the body that lies on disk."""
-        return self.frontier._book.rules(host_id(Host(host)))
+        return self.frontier._cache.rules(host_id(Host(host)))
 
     def pages(self, host: str = "a.test") -> set[str]:
         return {path for path in self.asked(host) if not path.endswith(".txt")}
@@ -105,19 +106,19 @@ def visiting(
         async with AsyncExitStack() as closing:
             clock = FakeClock()
             settings = Settings(crawl=CrawlSettings(scope="any"), fetch=fetch)
-            frontier = RocksFrontier(folder / "frontier", settings, clock)
+            frontier = open_rocks_frontier(folder / "frontier", settings, clock)
             closing.push_async_callback(frontier.close)
-            archive = Archive.open(folder / "archive", settings.archive, clock, (), {})
+            archive = Archive.open(folder / "archive", settings.archive, clock, (), {}, in_child=False)
             closing.callback(archive.close)
             resolver = Resolver(fetch, clock)
             closing.push_async_callback(resolver.close)
             guard = AddressGuard(allow_private=True)
-            fetcher = Fetcher(fetch, settings.identity, resolver, guard, clock)
+            fetcher = CurlFetcher(fetch, settings.identity, resolver, guard, clock)
             closing.push_async_callback(fetcher.close)
             one = Visit(server, clock, frontier)
             report = Report(Telemetry(clock.now()), Log(folder / "log", clock))
-            desk = Desk(frontier, archive, clock, settings, report)
-            one.use(desk, Step(fetcher, clock, settings, PdfReader(fetch)))
+            committer = Committer(frontier, archive, clock, settings, report)
+            one.use(committer, Step(fetcher, clock, settings, PdfReader(fetch)))
             return await visit(one)
 
     with serving(answer) as server, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

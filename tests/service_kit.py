@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import os
 import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,14 +13,19 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+from skitter.archive.store import Archive
 from skitter.clock import Clock, SystemClock
+from skitter.committer.committer import Committer
+from skitter.committer.report import Report
 from skitter.folder import CrawlFolder
-from skitter.frontier.rocks.frontier import RocksFrontier
-from skitter.service.access import Access
-from skitter.service.brain import Brain
-from skitter.service.routes import Route
-from skitter.service.serve import serving
-from skitter.service.table import ROUTES
+from skitter.frontier.base import Frontier
+from skitter.frontier.opening import open_rocks_frontier
+from skitter.log import Log
+from skitter.service.api_context import ApiContext
+from skitter.service.http.access import Access
+from skitter.service.http.route_table import ROUTES
+from skitter.service.http.routes import Route
+from skitter.service.http.server import serving
 from skitter.settings import Settings
 from skitter.telemetry import Telemetry
 
@@ -65,11 +71,11 @@ def asked(where: str, method: str, path: str, body: Any = None, *, token: str = 
 
 
 class Service:
-    """A running service. `do` runs a coroutine in its loop: the brain belongs to that thread."""
+    """A running service. `do` runs a coroutine in its loop: the context belongs to that thread."""
 
-    def __init__(self, where: str, brain: Brain, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, where: str, context: ApiContext, loop: asyncio.AbstractEventLoop) -> None:
         self.where = where
-        self.brain = brain
+        self.context = context
         self._loop = loop
 
     def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -83,6 +89,20 @@ class Service:
 
     def post(self, path: str, body: Any = None, **headers: str) -> Answer:
         return self.call("POST", path, body, **headers)
+
+
+@contextmanager
+def open_committer(
+    frontier: Frontier, folder: Path, settings: Settings, clock: Clock, telemetry: Telemetry | None = None
+) -> Iterator[Committer]:
+    """With an archive that nothing is written to: foreign workers keep their pages."""
+    archive = Archive.open(folder / "archive", settings.archive, clock, (), {})
+    log = Log(Path(os.devnull), clock)
+    try:
+        yield Committer(frontier, archive, clock, settings, Report(telemetry or Telemetry(clock.now()), log))
+    finally:
+        archive.close(durable=False)
+        log.close()
 
 
 @contextmanager
@@ -104,18 +124,21 @@ def running_service(
 
         async def run() -> None:
             time = clock or SystemClock()
-            frontier = RocksFrontier(folder / "frontier", settings, time)
+            frontier = open_rocks_frontier(folder / "frontier", settings, time)
             try:
-                brain = Brain(
-                    frontier=frontier,
-                    settings=settings,
-                    folder=CrawlFolder(folder),
-                    telemetry=Telemetry(time.now()),
-                    clock=time,
-                )
-                async with serving(brain, listen, tokens or Access(), routes) as where:
-                    started.set_result(Service(where, brain, loop))
-                    await ended.wait()
+                telemetry = Telemetry(time.now())
+                with open_committer(frontier, folder, settings, time, telemetry) as committer:
+                    context = ApiContext(
+                        frontier=frontier,
+                        settings=settings,
+                        folder=CrawlFolder(folder),
+                        telemetry=telemetry,
+                        clock=time,
+                        committer=committer,
+                    )
+                    async with serving(context, listen, tokens or Access(), routes) as where:
+                        started.set_result(Service(where, context, loop))
+                        await ended.wait()
             except BaseException as error:
                 if not started.done():
                     started.set_exception(error)

@@ -24,7 +24,7 @@ class Served:
 @contextmanager
 def served(folder: Path, *arguments: object, environ: Mapping[str, str] | None = None) -> Iterator[Served]:
     """Ends with SIGTERM, and must end well, unless the test has killed it."""
-    started = command("serve", folder, "--listen", "127.0.0.1:0", "--json", *arguments)
+    started = command("serve", folder, "--new", "--listen", "127.0.0.1:0", "--json", *arguments)
     environ = {**ENVIRON, **(environ or {})}
     with subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ) as process:
         assert process.stdout is not None

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 
 from skitter.frontier.base import TrapView
-from skitter.frontier.bundles import bundled
+from skitter.frontier.link_batches import pack
 from skitter.model import Copy, Fetched, Result, TaskKind
+from skitter.parse.figures import figures
 from skitter.parse.fingerprint import simhash
 from skitter.settings import CrawlSettings, PolitenessSettings, Settings
 from tests.frontier_kit import NO_RULES, Driver, discovered
@@ -47,8 +48,9 @@ class Web:
             size=len(body),
             copy=copy,
             title=title,
-            bundles=bundled(found),
+            link_batches=pack(found),
             simhash=simhash(text),
+            figures=figures(text, url, title),
         )
 
 
@@ -62,7 +64,7 @@ def crawl(driver: Driver, site: Site, *, most: int = 1_000) -> list[str]:
         for lease in leases:
             outcomes = []
             for task in lease.tasks:
-                is_page = task.kind is TaskKind.PAGE
+                is_page = task.kind is not TaskKind.ROBOTS
                 asked += [task.url] * is_page
                 outcomes.append(driver.outcome(lease, site(task.url) if is_page else NO_RULES, task))
             driver.settle(*outcomes)

@@ -8,8 +8,8 @@ with URLs that still wait for a retry; 130 interrupted. Modules are imported whe
 from __future__ import annotations
 
 import argparse
-import asyncio
 import atexit
+import json
 import os
 import re
 import sys
@@ -19,10 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from skitter import __version__
-from skitter.console.output import write
-from skitter.console.reading import add_reading
-from skitter.console.serving import add_serve
-from skitter.console.working import add_working
+from skitter.console.display.output import write
+from skitter.console.parser import Parser
+from skitter.console.read.arguments import add_reading
+from skitter.console.run.crawl_flags import add_crawl_flags, duration, given_flags
+from skitter.console.run.serve_arguments import add_serve
+from skitter.console.run.worker_arguments import add_working
+from skitter.console.shell_arguments import add_shell
+from skitter.console.steer.arguments import add_steering
 from skitter.errors import SkitterError, UsageError
 
 if TYPE_CHECKING:
@@ -39,36 +43,7 @@ examples:
   skitter query example "select host, status, count(*) from pages group by all"
 """
 
-# flag, setting, metavar, help
-_CRAWL_FLAGS: tuple[tuple[str, str, str, str], ...] = (
-    (
-        "--scope",
-        "crawl.scope",
-        "KIND",
-        "follow links within the seeds' host (default), domain, prefix, or any",
-    ),
-    ("--include", "crawl.include", "REGEX", "follow only URLs that match; may be repeated"),
-    ("--exclude", "crawl.exclude", "REGEX", "never fetch URLs that match; may be repeated"),
-    ("--max-pages", "crawl.max_pages", "N", "stop after N pages"),
-    ("--max-depth", "crawl.max_depth", "N", "follow at most N links from a seed (default 15)"),
-    ("--delay", "politeness.delay", "SECONDS", "between two requests to one host (default 1)"),
-    ("--concurrency", "fetch.concurrency", "N", "requests in flight over all hosts (default 256)"),
-    ("--workers", "crawl.workers", "N", "processes that fetch and read pages (default: as needed)"),
-    ("--contact", "identity.contact", "ADDRESS", "e-mail or URL for site owners; needed for public hosts"),
-    ("--archive", "archive.url", "URL", "object store for the archive, such as s3://BUCKET/PREFIX"),
-    (
-        "--resolve",
-        "fetch.resolve",
-        "HOST:PORT:ADDRESS[:PORT]",
-        "dial ADDRESS for HOST (* for any); may be repeated",
-    ),
-)
-_SWITCHES = (
-    ("--requisites", "crawl.requisites", "fetch styles, images, scripts and fonts of pages too, for replay"),
-    ("--allow-private", "fetch.allow_private", "let names lead to loopback and private addresses"),
-    ("--log-json", "log.json", "log to standard error too, in JSON lines, and nothing else there"),
-)
-_REPEATED = ("crawl.include", "crawl.exclude", "fetch.resolve")
+DASHBOARD = "127.0.0.1:8600"
 
 
 def run() -> NoReturn:
@@ -82,48 +57,66 @@ def run() -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    words = sys.argv[1:] if argv is None else argv
+    arguments = argparse.Namespace()
     try:
         try:
-            arguments = _parse(argv)
+            arguments = _parse(words)
             code: int = arguments.run(arguments)
         finally:
             write("")  # what is left to be said
         return code
     except SkitterError as error:
-        print(f"skitter: {_one_line(error)}", file=sys.stderr)
+        _complain(error, as_json=_is_for_a_log(words, arguments))
         return error.exit_code
     except KeyboardInterrupt:
         return 130
 
 
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser = _parser()
-    arguments, rest = parser.parse_known_args(argv)
+    if not words:
+        return argparse.Namespace(run=lambda _: _help(parser))
+    arguments, rest = parser.parse_known_args(words)
     # argparse takes one run of positionals only: in `crawl a --into d b` it would not know what b is
     if rest and not (hasattr(arguments, "seeds") and all(word[:1] != "-" or word == "-" for word in rest)):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        arguments.parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:
-        arguments.seeds += rest
+        arguments.seeds = [*arguments.seeds, *rest]
     return arguments
+
+
+def _help(parser: argparse.ArgumentParser) -> int:
+    """For `skitter` alone. Nothing was done: a script whose command came out empty should notice."""
+    parser.print_help()
+    return UsageError.exit_code
+
+
+def _is_for_a_log(words: Sequence[str], arguments: argparse.Namespace) -> bool:
+    """Whether standard error is read by a log collector, as far as is known when something went wrong."""
+    by_environment = os.environ.get("SKITTER_LOG_JSON", "").lower() in ("1", "true")
+    return by_environment or "--log-json" in words or getattr(arguments, "is_for_a_log", False)
+
+
+def _complain(error: SkitterError, *, as_json: bool) -> None:
+    if not as_json:
+        print(f"skitter: {_one_line(error)}", file=sys.stderr)
+        return
+    from skitter.clock import SystemClock
+    from skitter.log import stamped
+    from skitter.telemetry import Event
+
+    told = stamped(SystemClock().now(), Event.COMMAND_FAILED)
+    told |= {"message": _one_line(error), "code": error.exit_code}
+    print(json.dumps(told), file=sys.stderr)
 
 
 def _one_line(error: SkitterError) -> str:
     return " ".join(str(error).splitlines())
 
 
-class _Parser(argparse.ArgumentParser):
-    """Complains as everything else does: one line, `skitter: ` first, and what to do."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see {self.prog} --help")
-
-    def _print_message(self, message: str, file: object = None) -> None:
-        # argparse of Python 3.11.2 (Debian 12) does not forgive a reader that has left, as in `--help | head`
-        write(message)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="skitter",
         description="A web crawler that is fast globally and polite locally.",
         epilog=_EPILOG,
@@ -141,24 +134,34 @@ def _parser() -> argparse.ArgumentParser:
     _add_traps(commands)
     _add_policy(commands)
     add_reading(commands, _command)
+    add_steering(commands, _command)
     add_working(commands, _command)
     _add_settings(commands)
+    add_shell(commands, _command, parser, _EPILOG)
     return parser
 
 
-def _command(commands: Any, name: str, help_text: str, run: Any, **kwargs: Any) -> argparse.ArgumentParser:
+def _command(
+    commands: Any, name: str, help_text: str, run: Any, *, has_json: bool = True, **kwargs: Any
+) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(
         name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".", **kwargs
     )
-    command.set_defaults(run=run)
-    command.add_argument("--json", action="store_true", help="output for programs")
+    command.set_defaults(run=run, parser=command)
+    if has_json:
+        command.add_argument("--json", action="store_true", help="output for programs")
     return command
 
 
 def _add_crawl(commands: Any) -> None:
     command = _command(commands, "crawl", "crawl from seed URLs into a folder, or go on with one", _crawl)
+    # a default, or argparse takes it for required and says so where something else is missing
     command.add_argument(
-        "seeds", nargs="*", metavar="SEED", help="a URL, a file with one URL a line, or - for standard input"
+        "seeds",
+        nargs="*",
+        default=[],
+        metavar="SEED",
+        help="a URL or a bare domain, a file with one a line, or - for standard input",
     )
     command.add_argument(
         "--into",
@@ -167,29 +170,34 @@ def _add_crawl(commands: Any) -> None:
         metavar="DIR",
         help="the crawl's folder; a known one is gone on with",
     )
-    for flag, setting, metavar, text in _CRAWL_FLAGS:
-        action = "append" if setting in _REPEATED else "store"
-        command.add_argument(flag, dest=setting, action=action, metavar=metavar, help=text)
     command.add_argument(
-        "--memory",
-        dest="frontier.memory",
-        type=_size,
-        metavar="SIZE",
-        help="RAM for the frontier's caches, such as 500M or 2G (default 256M)",
+        "--sitemap",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="a sitemap or feed to begin with; may be repeated",
     )
-    for flag, setting, text in _SWITCHES:
-        command.add_argument(flag, dest=setting, action="store_const", const=True, help=text)
-    command.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML; see skitter settings")
+    add_crawl_flags(command)
+    command.add_argument(
+        "--dashboard",
+        nargs="?",
+        const=DASHBOARD,
+        metavar="HOST:PORT",
+        help=f"serve the dashboard and the API while it runs (default {DASHBOARD}; SKITTER_TOKENS guards it)",
+    )
 
 
 def _add_stats(commands: Any) -> None:
     command = _command(commands, "stats", "show a crawl's figures", _stats)
     _add_folder(command)
+    command.add_argument(
+        "--freshness", action="store_true", help="how many of its pages are expected to be current now"
+    )
 
 
 def _add_explain(commands: Any) -> None:
     command = _command(commands, "explain", "say why a URL was crawled, or was not", _explain)
-    command.add_argument("url", metavar="URL")
+    command.add_argument("url", metavar="URL", help="a URL, or its key as logs and listings print it")
     command.add_argument(
         "--in", dest="folder", required=True, type=Path, metavar="DIR", help="the crawl's folder"
     )
@@ -206,12 +214,17 @@ def _add_hosts(commands: Any) -> None:
         choices=("idle", "waiting", "active", "backing_off", "blocked", "given_up"),
         help="only hosts that are so",
     )
+    command.add_argument(
+        "--retry",
+        metavar="HOST",
+        help="end this host's backoff or wait for a robots.txt now, and list nothing",
+    )
 
 
 def _add_dead(commands: Any) -> None:
     command = _command(commands, "dead", "list dead letters, or queue them again", _dead)
     _add_folder(command)
-    command.add_argument("urls", nargs="*", metavar="URL", help="with --requeue: only these")
+    command.add_argument("urls", nargs="*", default=[], metavar="URL", help="with --requeue: only these")
     command.add_argument(
         "--requeue", action="store_true", help="queue them again, with their attempts forgotten"
     )
@@ -224,8 +237,9 @@ def _add_dead(commands: Any) -> None:
 def _add_refresh(commands: Any) -> None:
     command = _command(commands, "refresh", "queue what was fetched again, to see what changed", _refresh)
     _add_folder(command)
-    command.add_argument("urls", nargs="*", metavar="URL", help="only these")
+    command.add_argument("urls", nargs="*", default=[], metavar="URL", help="only these")
     command.add_argument("--host", metavar="HOST", help="only of this host")
+    command.add_argument("--where", default="", metavar="SQL", help="only archived pages that SQL names")
 
 
 def _add_traps(commands: Any) -> None:
@@ -250,6 +264,12 @@ def _add_policy(commands: Any) -> None:
     command.add_argument("--budget", type=_count, metavar="N", help="pages at most; 0 for no limit")
     command.add_argument("--block", action="store_true", help="do not contact this host at all")
     command.add_argument(
+        "--max-age",
+        type=_duration_or_zero,
+        metavar="DURATION",
+        help="visit its pages again after that long at the latest, such as 12h; 0 for never",
+    )
+    command.add_argument(
         "--verify-tls", action=argparse.BooleanOptionalAction, help="check the host's certificate, or do not"
     )
     command.add_argument("--clear", action="store_true", help="forget the policy")
@@ -261,10 +281,21 @@ def _add_settings(commands: Any) -> None:
     )
     command.add_argument("--in", dest="folder", type=Path, metavar="DIR", help="of this crawl")
     command.add_argument("--config", type=Path, metavar="FILE", help="with this file")
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="with --in: change one for this crawl, also while it runs; may be repeated",
+    )
 
 
 def _add_folder(command: argparse.ArgumentParser) -> None:
     command.add_argument("folder", type=Path, metavar="DIR", help="the crawl's folder")
+
+
+def _duration_or_zero(text: str) -> float:
+    return 0.0 if text == "0" else duration(text)
 
 
 def _not_negative(text: str) -> float:
@@ -288,46 +319,37 @@ def _at_least_one(text: str) -> int:
     return _count(text, 1)
 
 
-def _size(text: str) -> int:
-    """Bytes, or a number with k, M or G."""
-    number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
-    factor = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}.get(unit)
-    if factor is None or not number.replace(".", "", 1).isdigit():
-        raise argparse.ArgumentTypeError(f"{text} is not a size such as 500M or 2G")
-    return int(float(number) * factor)
-
-
 # -- running
 
 
 def _crawl(arguments: argparse.Namespace) -> int:
-    from skitter.console.crawl import EXIT_CODES, run_crawl
-    from skitter.console.display import choose_display
-    from skitter.console.hired import processes_for
-    from skitter.console.spares import spared
+    from skitter.console.display.display import choose_display
+    from skitter.console.run.crawl import EXIT_CODES, run_crawl
     from skitter.folder import CrawlFolder
-    from skitter.seeds import read_seeds
+    from skitter.seeds import read_seeds, read_sitemaps
+    from skitter.service.http.access import ENVIRONMENT as TOKENS
+    from skitter.service.http.access import read_tokens
     from skitter.urls.keys import Keys
 
+    dashboard, seed_words = dashboard_and_seeds(arguments)
     folder = CrawlFolder.for_crawling(arguments.into)
-    loaded = _load(folder, arguments.config, _flags(arguments))
-    seeds = read_seeds(arguments.seeds, (), Keys(loaded.settings.keys))
+    loaded = _load(folder, arguments.config, given_flags(arguments))
+    arguments.is_for_a_log = loaded.settings.log.json
+    keys = Keys(loaded.settings.keys)
+    seeds = read_seeds(seed_words, (), keys) + read_sitemaps(arguments.sitemap, keys)
+    tokens = read_tokens(None, os.environ.get(TOKENS, ""))
     stream = sys.stdout if arguments.json else sys.stderr
     as_json = arguments.json or loaded.settings.log.json
-    with spared(processes_for(loaded.settings.crawl.workers), main) as spares:
-        ended = _run(run_crawl(folder, loaded, seeds, choose_display(stream, json=as_json), spares))
-    return EXIT_CODES[ended]
+    display = choose_display(stream, json=as_json)
+    return EXIT_CODES[_run(run_crawl(folder, loaded, seeds, display, dashboard, tokens))]
 
 
-def _flags(arguments: argparse.Namespace) -> dict[str, Any]:
-    from skitter.settings.load import Flag
-
-    names = {setting: flag for flag, setting, _, _ in _CRAWL_FLAGS}
-    names |= {setting: flag for flag, setting, _ in _SWITCHES} | {"frontier.memory": "--memory"}
-    given = vars(arguments)
-    return {
-        setting: Flag(given[setting], flag) for setting, flag in names.items() if given[setting] is not None
-    }
+def dashboard_and_seeds(arguments: argparse.Namespace) -> tuple[str, list[str]]:
+    """Where the dashboard is served, and the seeds: in `--dashboard https://example.org/` the word is one."""
+    word = arguments.dashboard or ""
+    if word and not re.fullmatch(r"[^/]*:[0-9]+|unix:.+", word):
+        return DASHBOARD, [word, *arguments.seeds]
+    return word, arguments.seeds
 
 
 def _load(folder: CrawlFolder | None, config: Path | None, flags: dict[str, Any]) -> Loaded:
@@ -338,6 +360,8 @@ def _load(folder: CrawlFolder | None, config: Path | None, flags: dict[str, Any]
 
 
 def _run(command: Coroutine[Any, Any, Any]) -> Any:
+    import asyncio  # 20 ms that `--help` need not pay
+
     import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -357,29 +381,34 @@ def _say(text: str) -> int:
 
 
 def _stats(arguments: argparse.Namespace) -> int:
-    from skitter.console import inspect
+    from skitter.console.read import inspect
 
     folder, settings = _existing(arguments)
-    return _say(_run(inspect.stats(folder, settings, as_json=arguments.json)))
+    show = inspect.freshness if arguments.freshness else inspect.stats
+    return _say(_run(show(folder, settings, as_json=arguments.json)))
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    from skitter.console import inspect
+    from skitter.console.read import inspect
 
     folder, settings = _existing(arguments)
     return _say(_run(inspect.explain(folder, settings, arguments.url, as_json=arguments.json)))
 
 
 def _hosts(arguments: argparse.Namespace) -> int:
-    from skitter.console import inspect
+    from skitter.console.read import inspect
 
     folder, settings = _existing(arguments)
+    if arguments.retry is not None:
+        from skitter.console.steer import commands
+
+        return _say(_run(commands.retry(folder, settings, arguments.retry, as_json=arguments.json)))
     asked = {"limit": arguments.limit, "standing": arguments.standing}
     return _say(_run(inspect.hosts(folder, settings, **asked, as_json=arguments.json)))
 
 
 def _dead(arguments: argparse.Namespace) -> int:
-    from skitter.console import inspect
+    from skitter.console.read import inspect
 
     folder, settings = _existing(arguments)
     if arguments.requeue:
@@ -392,15 +421,15 @@ def _dead(arguments: argparse.Namespace) -> int:
 
 
 def _refresh(arguments: argparse.Namespace) -> int:
-    from skitter.console import inspect
+    from skitter.console.read import inspect
 
     folder, settings = _existing(arguments)
-    asked = {"host": arguments.host, "urls": arguments.urls}
+    asked = {"host": arguments.host, "urls": arguments.urls, "where": arguments.where}
     return _say(_run(inspect.refresh(folder, settings, **asked, as_json=arguments.json)))
 
 
 def _traps(arguments: argparse.Namespace) -> int:
-    from skitter.console import traps
+    from skitter.console.read import traps
 
     folder, settings = _existing(arguments)
     if arguments.undo is not None:
@@ -409,7 +438,7 @@ def _traps(arguments: argparse.Namespace) -> int:
 
 
 def _policy(arguments: argparse.Namespace) -> int:
-    from skitter.console import inspect
+    from skitter.console.read import inspect
 
     folder, settings = _existing(arguments)
     change = _policy_change(arguments)
@@ -425,6 +454,7 @@ def _policy_change(arguments: argparse.Namespace) -> HostPolicy | None:
         budget=arguments.budget,
         blocked=arguments.block,
         verify_tls=arguments.verify_tls,
+        max_age=arguments.max_age,
     )
     if arguments.clear:
         if change != HostPolicy():
@@ -439,4 +469,11 @@ def _settings(arguments: argparse.Namespace) -> int:
 
     folder = CrawlFolder.existing(arguments.folder) if arguments.folder else None
     loaded = _load(folder, arguments.config, {})
+    if arguments.set:
+        from skitter.console.steer import commands
+
+        if folder is None:
+            raise UsageError("--set changes the settings of a crawl: name its folder with --in DIR")
+        asked = commands.change(folder, loaded.settings, arguments.set, as_json=arguments.json)
+        return _say(_run(asked))
     return _say(as_json(loaded) if arguments.json else render(loaded))

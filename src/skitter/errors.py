@@ -7,6 +7,8 @@
     |  `- NoContact         public hosts, and no contact address
     |- FolderInUse          another process works in the folder
     |- StoreFailed          the frontier's store could not read or write
+    |- TargetFailed         the target of a sink does not answer, or lost the connection; it is tried again
+    |- TargetRefused        the target of a sink does not take the rows: trying again is of no use
     `- ArchiveFailed        the archive could not be written or is damaged
        |- DiskFull          no room left; nothing that was settled is lost
        `- ObjectsFailed     the object store does not answer, or refuses; it is tried again
@@ -38,10 +40,26 @@ class NoContact(UsageError):
 
 
 class FolderInUse(SkitterError):
-    pass
+    """`holder` is the id of the process that works there."""
+
+    def __init__(self, message: str, holder: str = "unknown") -> None:
+        super().__init__(message)
+        self.holder = holder
 
 
 class StoreFailed(SkitterError):
+    pass
+
+
+class TargetFailed(SkitterError):
+    """`wait` is how long the target asked to be left alone, in seconds."""
+
+    def __init__(self, message: str, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class TargetRefused(SkitterError):
     pass
 
 

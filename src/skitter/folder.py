@@ -2,6 +2,7 @@
 
 crawl.toml   the settings in force, written when the crawl is made and when they change
 crawl.lock   held by the process that works here; names it
+control.sock answered by that process, for commands that steer it
 frontier/    the frontier's store
 archive/     WARC segments, their indexes, and the tables pages, links, text
 history/     the main figures of the last 30 days, while it was served
@@ -12,9 +13,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from skitter.errors import FolderInUse, NotACrawl, SkitterError, StoreFailed
+
+# Bytes of a unix socket's path: Linux takes 107, others 103.
+_LONGEST_SOCKET = 100
 
 
 class CrawlFolder:
@@ -24,6 +30,7 @@ class CrawlFolder:
         self.frontier = path / "frontier"
         self.archive = path / "archive"
         self.log = path / "skitter.log"
+        self.control_socket = path / "control.sock"
         self._lock_file = path / "crawl.lock"
         self._lock = -1
 
@@ -71,7 +78,9 @@ class CrawlFolder:
             os.close(self._lock)
             self._lock = -1
             raise FolderInUse(
-                f"{self.path} is in use by process {holder}: stop it first, or use another folder"
+                f"{self.path} is in use by process {holder}: stop it first, use another folder, or steer it as "
+                "it runs (skitter seeds, settings --set, policy, pause)",
+                holder,
             ) from None
         try:
             os.ftruncate(self._lock, 0)
@@ -79,10 +88,31 @@ class CrawlFolder:
         except OSError as error:
             raise unwritable(self.path, error) from error
 
+    def holder(self) -> str:
+        """The id of the process that works here; empty when none does. Only looks: to try the lock would keep a
+        crawl from starting at this very moment."""
+        try:
+            inode = os.stat(self._lock_file).st_ino
+            locks = Path("/proc/locks").read_text()  # proc(5): ends with MAJOR:MINOR:INODE, first, last byte
+            held = any(
+                line.split()[-3].endswith(f":{inode}") for line in locks.splitlines() if "FLOCK" in line
+            )
+            return self._lock_file.read_text().strip() if held else ""
+        except OSError:
+            return ""
+
     def unlock(self) -> None:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        self.lock()
+        try:
+            yield
+        finally:
+            self.unlock()
 
     def write_settings(self, text: str) -> None:
         """Whole or not at all: a crawl without readable settings could not be gone on with."""
@@ -98,6 +128,21 @@ class CrawlFolder:
         except OSError as error:
             temporary.unlink(missing_ok=True)
             raise unwritable(self.path, error) from error
+
+
+@contextmanager
+def socket_name(path: Path) -> Iterator[str]:
+    """A name for a unix socket by which it can be bound or reached while the block lasts: the kernel takes 107
+    bytes, and a path may be longer."""
+    whole = path.absolute()
+    if len(bytes(whole)) <= _LONGEST_SOCKET:
+        yield str(whole)
+        return
+    folder = os.open(whole.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{whole.name}"
+    finally:
+        os.close(folder)
 
 
 def unwritable(path: Path, error: OSError) -> SkitterError:

@@ -1,7 +1,7 @@
-"""The log file: one JSON object a line, and never more of it than a few files hold.
+"""The log file: one JSON object a line, in a few files of bounded size.
 
 Events are named in `telemetry.py`. A crawl must not end because its log cannot be written, so nothing here
-raises: lines that a full disk or a lost folder refuses are counted as dropped.
+raises: lines that cannot be written (full disk, lost folder) are counted as dropped.
 """
 
 from __future__ import annotations
@@ -9,18 +9,29 @@ from __future__ import annotations
 import json
 import os
 import select
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 from skitter.clock import Clock
-from skitter.telemetry import Event
+from skitter.telemetry import LEVELS, Event, Level
 
 _STANDARD_ERROR = 2
 
 
+def rfc3339(at: float) -> str:
+    """A time in UTC, to the millisecond: 2026-11-18T04:05:06.789Z."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def stamped(at: float, event: Event) -> dict[str, object]:
+    """How every line of a log begins."""
+    return {"time": rfc3339(at), "level": LEVELS.get(event, Level.INFO).value, "event": event.value}
+
+
 class Log:
-    """Lines wait in `_lines` until `FLUSH_BYTES` or `FLUSH_SECONDS` of them are there; `write` costs 3 us.
+    """Lines wait in `_lines` for `FLUSH_BYTES` or `FLUSH_SECONDS`, then are written together.
 
     `PATH` is the newest file; `PATH.1` and `PATH.2` are the ones before it. One process writes a log. With `echo`
     each line goes to standard error too, unless its reader is too slow to take it: a crawl waits for nobody.
@@ -48,7 +59,7 @@ class Log:
 
     def write(self, event: Event, **fields: object) -> None:
         now = self._clock.now()
-        line = self._encode({"time": round(now, 3), "event": event.value, **fields})
+        line = self._encode({**stamped(now, event), **fields})
         self._lines.append(line)
         self._waiting += len(line)
         if self._waiting >= self.FLUSH_BYTES or now - self._flushed_at >= self.FLUSH_SECONDS:
@@ -61,9 +72,9 @@ class Log:
         if not lines:
             return
         if self._echo:
-            self.dropped += sum(not _echoed(line) for line in lines)
+            self.dropped += sum(not _echo_line(line) for line in lines)
         if self._untold:
-            lines.insert(0, self._resumed())
+            lines.insert(0, self._resumed_line())
         try:
             self._append(b"".join(lines))
             self._untold = 0
@@ -77,9 +88,8 @@ class Log:
         self.flush()
         self._close()
 
-    def _resumed(self) -> bytes:
-        told = {"time": self._flushed_at, "event": Event.LOG_RESUMED.value, "dropped": self._untold}
-        return self._encode(told)
+    def _resumed_line(self) -> bytes:
+        return self._encode({**stamped(self._flushed_at, Event.LOG_RESUMED), "dropped": self._untold})
 
     def _encode(self, record: dict[str, object]) -> bytes:
         for name, value in record.items():
@@ -93,14 +103,14 @@ class Log:
 
     def _append(self, block: bytes) -> None:
         """All of the block or none of it: half a line would spoil the next one as well."""
-        file = self._opened(len(block))
+        file = self._open(len(block))
         written = os.write(file, block)
         if written < len(block):
             os.ftruncate(file, self._size)
             raise OSError("no room for the whole block")
         self._size += written
 
-    def _opened(self, more: int) -> int:
+    def _open(self, more: int) -> int:
         if self._file is not None and self._size and self._size + more > self._limit:
             self._close()
             self._rotate()
@@ -122,7 +132,7 @@ class Log:
             self._file = None
 
 
-def _echoed(line: bytes) -> bool:
+def _echo_line(line: bytes) -> bool:
     """pipe(7): a pipe that can be written to takes PIPE_BUF bytes at once, and without a wait."""
     if len(line) > select.PIPE_BUF:
         return False

@@ -28,6 +28,14 @@ class TaskKind(StrEnum):
 
     ROBOTS = "robots"
     PAGE = "page"
+    REQUISITE = "requisite"
+    """What a page needs to look as it does."""
+    PROBE = "probe"
+    """A made-up URL, to see what the host says of pages that it does not have."""
+    SITEMAP = "sitemap"
+    """A file in which a site lists its URLs, or other such files."""
+    FEED = "feed"
+    """A file in which a site lists its news."""
 
 
 class UrlState(IntEnum):
@@ -52,6 +60,12 @@ class Via(StrEnum):
     REQUISITE = "requisite"
     CANONICAL = "canonical"
     PROBE = "probe"
+    ROBOTS = "robots"
+    """Named by a robots.txt: a sitemap."""
+    SITEMAP = "sitemap"
+    FEED = "feed"
+    PUSH = "push"
+    """Told by who changed it."""
 
 
 class Refusal(StrEnum):
@@ -67,7 +81,9 @@ class Refusal(StrEnum):
     BLOCKED = "blocked"
     BLOCKLIST = "blocklist"
     TYPE = "type"
+    REQUISITE = "requisite"
     TRAP = "trap"
+    NO_HTTPS = "no_https"
 
 
 class FailureKind(StrEnum):
@@ -95,6 +111,10 @@ class FailureKind(StrEnum):
     TYPE_UNWANTED = "type_unwanted"
     THROTTLED = "throttled"
     SERVER_ERROR = "server_error"
+    PROXY_FAILED = "proxy_failed"
+    """The proxy of the host's identity could not be reached, or would not connect."""
+    LOGIN_FAILED = "login_failed"
+    """The recipe of the host's identity did not get in, or the host threw us out at once."""
 
 
 class Discovered(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,14 +129,33 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
     hops: int = 0
     priority: int | None = None
     """Set by whoever asks for it (a seed's, an operator's); None leaves it to the frontier."""
-    requisite: int = 0
-    """0 for what is crawled for its own sake; 1 for what a page needs to look as it does, 2 for what such a
-    stylesheet needs, and so on. A redirect keeps it."""
+    kind: TaskKind = TaskKind.PAGE
+    """What it is asked for as. A redirect keeps it."""
+    nesting: int = 0
+    """Of a requisite: 1 for what a page needs, 2 for what such a stylesheet needs, and so on. Of a sitemap: how
+    many indexes it lies in."""
+    lastmod: float | None = None
+    """When it changed last, by who told of it."""
+    rel: str = ""
+    """How the page that links it relates to it."""
+    over_http: str = ""
+    """Of a seed that was given without a scheme: its http form, asked for if its host cannot be connected."""
+    changefreq: str = ""
+    """How often it changes, by the sitemap that names it."""
 
 
-class Bundle(msgspec.Struct, frozen=True, array_like=True):
+class LinkColumns(msgspec.Struct, frozen=True, array_like=True):
+    """Facts of the single links of a batch, in their order; a column that nobody filled is empty."""
+
+    lastmod: tuple[float | None, ...] = ()
+    priority: tuple[int | None, ...] = ()
+    rel: tuple[str, ...] = ()
+    changefreq: tuple[str, ...] = ()
+
+
+class LinkBatch(msgspec.Struct, frozen=True, array_like=True):
     """The links of a page, which differ in URL and key alone: two strings instead of an object a link
-    (`frontier/bundles.py`). `keys` are joined, `urls` are one a line: a normalised URL has no line break."""
+    (`frontier/link_batches.py`). `keys` are joined, `urls` are one a line: a normalised URL has no line break."""
 
     keys: bytes
     urls: str
@@ -125,7 +164,10 @@ class Bundle(msgspec.Struct, frozen=True, array_like=True):
     parent: UrlKey | None = None
     hops: int = 0
     priority: int | None = None
-    requisite: int = 0
+    kind: TaskKind = TaskKind.PAGE
+    nesting: int = 0
+    columns: LinkColumns | None = None
+    """What differs from link to link beside URL and key; None when nothing does, as with most pages."""
 
 
 class VerdictKind(StrEnum):
@@ -156,8 +198,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     digest: bytes = b""
     """Of the body that the validators speak of: a 304 is archived as a revisit of its copy."""
     behalf: Host | None = None
-    requisite: int = 0
-    """As `Discovered` has it: the body is kept whatever its type, and no links are taken from it."""
+    nesting: int = 0
+    """As `Discovered` has it."""
 
 
 class HostLease(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,6 +218,8 @@ class HostLease(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[Task, ...]
     verify_tls: bool | None = None
     """The operator's word for this host; None leaves it to `fetch.verify_tls`."""
+    session: bytes = b""
+    """Of a host with an identity: its cookies, sealed, as the last lease left them."""
 
 
 class RecordAt(msgspec.Struct, frozen=True):
@@ -223,16 +267,18 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     last_modified: str = ""
     title: str = ""
     directives: str = ""
-    bundles: tuple[Bundle, ...] = ()
+    link_batches: tuple[LinkBatch, ...] = ()
     """What the page leads to, in its order."""
-    told_before: int = 0
+    already_sent: int = 0
     """Links that are not among these because an accepted page of the same host told of them."""
-    told_inside: bytes = b""
+    already_sent_here: bytes = b""
     """The last bytes of the keys, joined, of those of them that lead within the page's own section."""
     note: str = ""
     simhash: Annotated[int, Meta(ge=0)] | None = None
     canonical: str = ""
     """The URL that the page itself calls canonical, when that is another page by its key."""
+    figures: bytes = b""
+    """A sample of the numbers of its text (`parse/figures_plain.py`)."""
 
 
 class NotModified(msgspec.Struct, frozen=True, kw_only=True, tag="not_modified"):
@@ -294,7 +340,30 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: float
     result: Result
     address: str = ""
-    requisite: bool = False
+    session: bytes | None = None
+    """Of a host with an identity: its cookies from now on, sealed; None when they are as they were."""
+
+
+class FaultKind(StrEnum):
+    """Why an extractor made nothing of a page: a closed set."""
+
+    RAISED = "raised"
+    LATE = "late"
+    MEMORY = "memory"
+    DIED = "died"
+    """The process that ran it ended."""
+    OUTPUT = "output"
+    """More items than a page may have."""
+    WRONG_ITEM = "wrong_item"
+
+
+class Extracted(msgspec.Struct, frozen=True, array_like=True):
+    """What one extractor made of one page: so many items, or a fault of a kind, in words."""
+
+    extractor: str
+    items: int = 0
+    fault: str = ""
+    text: str = ""
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -362,3 +431,7 @@ class HostPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ] = None
     blocked: Annotated[bool, Meta(description="Do not contact this host at all.")] = False
     verify_tls: Annotated[bool | None, Meta(description="Check the host's certificate.")] = None
+    max_age: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="Seconds after which its pages are visited again at the latest; 0 means never."),
+    ] = None

@@ -1,8 +1,7 @@
-"""What happened lately, in memory that is bounded whatever the web does: rates, slow hosts, response times,
-hosts in trouble, workers heard of.
+"""Recent activity in bounded memory: rates, slow hosts, response times, failing hosts, live workers.
 
-Beside the path of a URL: telemetry and the service's watch feed these, displays and scrapes read them. Times are
-given, never read; nothing here raises on any input.
+Beside the path of a URL: telemetry and the service's watch feed these, displays and scrapes read them. The caller
+gives the time, no clock is read here. Nothing here raises, whatever the input.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Rate:
 
 
 class SlowHosts:
-    """Smoothed response times of at most `KEPT` hosts, the slowest of those heard of lately."""
+    """Smoothed response times of at most `KEPT` hosts: the slowest ones that answered lately."""
 
     KEPT = 512
     SHOWN = 5
@@ -49,7 +48,7 @@ class SlowHosts:
     def __init__(self) -> None:
         self._hosts: dict[str, tuple[float, float]] = {}
 
-    def heard(self, host: str, ms: float, now: float) -> None:
+    def record(self, host: str, ms: float, now: float) -> None:
         known = self._hosts.get(host)
         if known is not None:
             ms = known[0] + self.NEW_WEIGHT * (ms - known[0])
@@ -65,9 +64,41 @@ class SlowHosts:
         return heapq.nlargest(most, fresh, key=lambda item: item[1])
 
 
+class LastFetch(NamedTuple):
+    """One request that was settled. `key` names its URL, `failure` is empty when it was answered."""
+
+    at: float
+    key: bytes
+    host: str
+    is_robots: bool
+    status: int
+    size: int
+    seconds: float
+    failure: str
+    detail: str
+
+
+class LastFetches:
+    """The latest requests, and the latest of them that failed."""
+
+    KEPT = 50
+    LONGEST_DETAIL = 200
+
+    def __init__(self) -> None:
+        self._kept: deque[LastFetch] = deque(maxlen=self.KEPT)
+        self.failed: LastFetch | None = None
+
+    def record(self, fetch: LastFetch) -> None:
+        self._kept.append(fetch)
+        if fetch.failure:
+            self.failed = fetch._replace(detail=fetch.detail[: self.LONGEST_DETAIL])
+
+    def newest(self, most: int) -> list[LastFetch]:
+        return list(self._kept)[: -most - 1 : -1]
+
+
 class Histogram:
-    """How many amounts were at most each of `bounds`, and how many above all of them: `counts` has one more.
-    `observe` costs 0.4 us."""
+    """Counts of amounts by upper bound. The last of `counts` is for amounts above all `bounds`."""
 
     MOST = 86_400.0
 
@@ -77,14 +108,14 @@ class Histogram:
         self.sum = 0.0
 
     def observe(self, amount: float) -> None:
-        # a worker's times are its own word, and its clock may have been set between two of them
+        # a remote worker reports its own times, and its clock may have been set in between
         amount = min(max(0.0, amount), self.MOST)
         self.counts[bisect_left(self.bounds, amount)] += 1
         self.sum += amount
 
 
 class Trouble(NamedTuple):
-    """Failures of one host lately, by kind; the last one's moment and words."""
+    """Recent failures of one host by kind; time and text of the last one."""
 
     host: str
     kinds: dict[str, int]
@@ -93,21 +124,21 @@ class Trouble(NamedTuple):
 
 
 class Troubles:
-    """Failures by host and kind, over the last `WINDOW` to twice that: two tables that take turns, each of `KEPT`
-    hosts at most. One that is full forgets the half that failed least, so a host that fails often stays, and a
-    million hosts that fail once pass through."""
+    """Failures by host and kind, over the last one to two `WINDOW`s: two tables that rotate, each of `KEPT`
+    hosts at most. A full table drops the half that failed least, so that a host that fails often stays, and a
+    million hosts that fail once do not fill it."""
 
     WINDOW = 1800.0
     KEPT = 512
     LONGEST_DETAIL = 200
 
     def __init__(self) -> None:
-        self._begun = 0.0
+        self._window_start = 0.0
         self._old: dict[str, Trouble] = {}
         self._new: dict[str, Trouble] = {}
 
-    def failed(self, host: str, kind: str, detail: str, now: float) -> None:
-        self._turn(now)
+    def record(self, host: str, kind: str, detail: str, now: float) -> None:
+        self._rotate(now)
         known = self._new.get(host)
         if known is None and len(self._new) >= self.KEPT:
             self._new = {one.host: one for one in _worst(self._new.values(), self.KEPT // 2)}
@@ -116,7 +147,7 @@ class Troubles:
         self._new[host] = Trouble(host, kinds, now, detail[: self.LONGEST_DETAIL])
 
     def worst(self, most: int, now: float) -> list[Trouble]:
-        self._turn(now)
+        self._rotate(now)
         both = dict(self._old)
         for host, new in self._new.items():
             old = both.get(host)
@@ -124,16 +155,16 @@ class Troubles:
         return [one._replace(kinds=dict(one.kinds)) for one in _worst(both.values(), most)]
 
     def since(self, now: float) -> float:
-        """From when on failures are told."""
-        self._turn(now)
-        return self._begun - self.WINDOW
+        """The time from which on failures are counted."""
+        self._rotate(now)
+        return self._window_start - self.WINDOW
 
-    def _turn(self, now: float) -> None:
-        # also when time went back, as with a clock that was set: old entries must not stay for ever
-        if not 0 <= now - self._begun < self.WINDOW:
-            lately = 0 <= now - self._begun < 2 * self.WINDOW
+    def _rotate(self, now: float) -> None:
+        # also when the clock was set back: old entries must not stay for ever
+        if not 0 <= now - self._window_start < self.WINDOW:
+            lately = 0 <= now - self._window_start < 2 * self.WINDOW
             self._old, self._new = self._new if lately else {}, {}
-            self._begun = now - now % self.WINDOW
+            self._window_start = now - now % self.WINDOW
 
 
 def _worst(troubles: Iterable[Trouble], most: int) -> list[Trouble]:
@@ -145,29 +176,34 @@ def _summed(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
 
 
 class Roster:
-    """Workers by when they last asked for work, at most `KEPT`: names come from outside."""
+    """Workers by when they last asked for work; at most `KEPT`, because anybody may send a name."""
 
     LIVE = 60.0
-    # one that was stopped on purpose does not say so: its silence must not be news for long
+    # a worker that was stopped on purpose does not say so: its silence must not alarm for long
     FORGOTTEN_AFTER = 900.0
     KEPT = 4096
 
     def __init__(self) -> None:
-        # in the order in which they were heard of, so that those to forget are the first
+        # in the order in which they last asked: the first are dropped first
         self._heard: dict[str, float] = {}
 
-    def heard(self, worker: str, now: float) -> None:
+    def record(self, worker: str, now: float) -> None:
         self._heard.pop(worker, None)
         self._heard[worker] = now
         if len(self._heard) > self.KEPT:
             del self._heard[next(iter(self._heard))]
+
+    def heard(self, now: float) -> dict[str, float]:
+        """When each asked last."""
+        self._forget(now)
+        return dict(self._heard)
 
     def live(self, now: float) -> int:
         self._forget(now)
         return sum(now - at < self.LIVE for at in self._heard.values())
 
     def longest_silence(self, now: float) -> float:
-        """Seconds since the longest silent worker was heard of; 0 when all were in the last `LIVE` seconds."""
+        """Seconds since the most silent worker asked for work; 0 when all asked in the last `LIVE` seconds."""
         self._forget(now)
         silence = max((now - at for at in self._heard.values()), default=0.0)
         return silence if silence >= self.LIVE else 0.0

@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, get_args, get_origin
 
-from msgspec import Meta
-from msgspec.structs import FieldInfo
+from msgspec import Meta, Struct
+from msgspec.structs import FieldInfo, fields
 
+from skitter.archive.schema import ITEMS, TABLES, Column, Kind, Table
 from skitter.schedule.retry import RULES
+from skitter.settings.host_identity import IDENTITY_FIELDS, LoginRecipe
 from skitter.settings.load import HOST_FIELDS, SECTIONS, TYPES, wanted
+from skitter.settings.plugins import ExtractRule, FieldRule
 from skitter.settings.toml_text import toml_value
-from skitter.telemetry import EVENTS, METRICS, Described
+from skitter.telemetry import EVENTS, LEVELS, METRICS, Described, Level
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs"
 _GENERATED = "<!-- Written by `python -m skitter.reference`; change the code, not this page. -->\n"
@@ -73,6 +76,40 @@ parallel = 2
 ```
 """
 
+_IDENTITY_INTRO = """\
+Who the crawl is to one host, in the same tables: [identities.md](identities.md). A secret is `{ env = "NAME" }`
+or `{ file = "PATH" }`.
+"""
+
+_LOGIN_INTRO = """\
+The keys of `login`:
+"""
+
+_EXTRACT_INTRO = """\
+## extract
+
+Extractors without code, one table for each: [plugins.md](plugins.md#without-code).
+
+```toml
+[extract.offer]
+match = "shop.example/products/*"
+fields.name = "h1"
+```
+"""
+
+_FIELDS_INTRO = """\
+A field is a CSS selector, or a table of these:
+"""
+
+_TABLES_INTRO = """\
+# Tables
+
+The columns of the Parquet tables in `archive/`, and of the views of `skitter query`. Those of `pages` have the
+names of Common Crawl's index where they mean the same. A short name is one more in the views. A text that nobody
+said is null. Every table has `url` and `fetch_time`, which say of which answer a row is. Other tables that an
+archive holds have the columns of their files.
+"""
+
 _METRICS_INTRO = """\
 # Metrics and log events
 
@@ -86,9 +123,9 @@ the others begin at 0 with the process.
 _EVENTS_INTRO = """\
 ## Log events
 
-The log is one JSON object a line: `time` (seconds since the epoch), `event`, and the fields that the event
-is about. A file is closed at 10 MB and the last two closed ones are kept. Lines that could not be written
-are counted in `skitter_log_lines_dropped_total`.
+The log is one JSON object a line: `time` (RFC 3339, UTC), `level` (info, warning or error), `event`, and the
+fields that the event is about, `url` and `host` among them where there is one. A file is closed at 10 MB and the
+last two closed ones are kept. Lines that could not be written are counted in `skitter_log_lines_dropped_total`.
 """
 
 
@@ -97,11 +134,22 @@ def settings_page() -> str:
     for name, section in TYPES.items():
         parts.append(f"## {name}\n\n{section.__doc__ or ''}\n")
         parts.append(_settings_table(SECTIONS[name].values()))
-    return "\n".join([*parts, _HOSTS_INTRO, _settings_table(HOST_FIELDS.values())])
+    parts += [_HOSTS_INTRO, _settings_table(HOST_FIELDS.values())]
+    parts += [_IDENTITY_INTRO, _settings_table(IDENTITY_FIELDS.values())]
+    parts += [_LOGIN_INTRO, _extract_table(LoginRecipe), _EXTRACT_INTRO]
+    parts += [_extract_table(ExtractRule), _FIELDS_INTRO, _extract_table(FieldRule)]
+    return "\n".join(parts)
+
+
+def _extract_table(of: type[Struct]) -> str:
+    rows = ((f"`{field.encode_name}`", description(field)) for field in fields(of))
+    return _table(("key", "meaning"), rows)
 
 
 def _settings_table(fields: Iterable[FieldInfo]) -> str:
-    rows = ((f"`{field.name}`", _default(field), wanted(field), description(field)) for field in fields)
+    rows = (
+        (f"`{field.encode_name}`", _default(field), wanted(field), description(field)) for field in fields
+    )
     return _table(("key", "default", "takes", "meaning"), rows)
 
 
@@ -122,14 +170,17 @@ def metrics_page() -> str:
         (f"`{metric.value}`", _kind(about), about.unit, about.help + _labels(about.label, about.labels))
         for metric, about in METRICS.items()
     )
-    events = ((f"`{event.value}`", meaning) for event, meaning in EVENTS.items())
+    events = (
+        (f"`{event.value}`", LEVELS.get(event, Level.INFO).value, meaning)
+        for event, meaning in EVENTS.items()
+    )
     return "\n".join(
         [
             _GENERATED,
             _METRICS_INTRO,
             _table(("metric", "kind", "unit", "meaning"), rows),
             _EVENTS_INTRO,
-            _table(("event", "meaning"), events),
+            _table(("event", "level", "meaning"), events),
         ]
     )
 
@@ -172,10 +223,31 @@ def _span(seconds: float) -> str:
     return f"{seconds / unit:g} {name}"
 
 
+def tables_page() -> str:
+    return "\n".join([_GENERATED, _TABLES_INTRO, *map(_columns_of, (*TABLES, ITEMS))])
+
+
+def _columns_of(table: Table) -> str:
+    columns = [
+        (f"`{column.name}`", _type(column), f"`{column.short}`" if column.short else "", column.doc)
+        for column in table.columns
+    ]
+    also = [(f"`{name}`", "", "", f"`{expression}`") for name, expression in table.also]
+    shown = _table(("column", "type", "short name", "meaning"), [*columns, *also])
+    return f"## {table.name}\n\nA row is {table.doc}.\n\n{shown}"
+
+
+def _type(column: Column) -> str:
+    if column.fields:
+        return f"list of ({', '.join(column.fields)})"
+    return "text" if column.kind in (Kind.TEXT, Kind.EXACT, Kind.LONG) else str(column.kind)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings_page,
     "metrics.md": metrics_page,
     "failures.md": failures_page,
+    "tables.md": tables_page,
 }
 
 

@@ -1,6 +1,6 @@
-"""The crawl at one moment, for whoever shows it, and how it comes to its end.
+"""The state of a crawl at one moment, for displays, and the ways in which a crawl ends.
 
-Made by `telemetry` of what it counted and of what the frontier knows; values only.
+Values only; `telemetry` makes them from its counters and the frontier's figures.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import msgspec
 
 
 class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What the frontier knows and telemetry does not count; `refusals` is by reason, of the whole crawl."""
+    """Figures that only the frontier has; `refusals` is by reason, for the whole crawl. `came_back` are refused
+    URLs that went back to a queue in this run, by the reason that no longer holds. `verdicts` on traps are in
+    force, and `refusing` of them refuse a URL or more."""
 
     hosts_active: int = 0
     hosts_waiting: int = 0
@@ -26,6 +28,9 @@ class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
     gone: int = 0
     dead: int = 0
     refusals: dict[str, int] = {}
+    came_back: dict[str, int] = {}
+    verdicts: int = 0
+    refusing: int = 0
     next_at: float | None = None
 
 
@@ -38,9 +43,11 @@ class Phase(StrEnum):
 
 
 class Ended(StrEnum):
-    """How a run of the worker's loop came to its end."""
+    """How a run of the worker's loop ended."""
 
     COMPLETE = "complete"
+    NO_SEED = "no_seed_fetched"
+    """Nothing is left to do, and nothing could be done."""
     LIMIT = "limit"
     WAITING = "waiting"
     INTERRUPTED = "interrupted"
@@ -48,8 +55,9 @@ class Ended(StrEnum):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The crawl at one moment, for whoever shows it. Counts of pages, requests and bytes are of this run;
-    those of the frontier are of the whole crawl. `next_at` is when the next host is ready."""
+    """The crawl at one moment. Counts of pages, requests and bytes are of this run; those of the frontier are
+    of the whole crawl. `next_at` is when the next host is ready. `extractors` are those of users, each with its
+    items and its faults."""
 
     at: float
     phase: Phase = Phase.CRAWLING
@@ -75,6 +83,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     gone: int = 0
     dead: int = 0
     refusals: dict[str, int] = {}
+    came_back: dict[str, int] = {}
+    verdicts: int = 0
+    refusing: int = 0
     errors: dict[str, int] = {}
     statuses: dict[str, int] = {}
     slowest: list[tuple[str, float]] = []
@@ -85,6 +96,13 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     dns_ms: int = 0
     reused: int = 0
     duplicates: int = 0
+    looked_again: dict[str, int] = {}
     archived_bytes: int = 0
     log_dropped: int = 0
     longest_pulse_ms: int = 0
+    headline: str = ""
+    """How the crawl does, in a sentence (`headline.py`)."""
+    last: list[tuple[str, str]] = []
+    """The latest requests, newest first: what came of each, and its URL."""
+    last_error: str = ""
+    extractors: dict[str, tuple[int, int]] = {}

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from skitter.model import FailureKind, Refusal, UrlState
-from skitter.recent import Histogram, Rate, SlowHosts
+from skitter.model import FailureKind, FaultKind, Refusal, UrlState
+from skitter.recent import Histogram, LastFetches, Rate, SlowHosts
 from skitter.snapshot import Ended as Ended
 from skitter.snapshot import FrontierFigures as FrontierFigures
 from skitter.snapshot import Phase as Phase
@@ -22,6 +22,7 @@ from skitter.snapshot import Snapshot as Snapshot
 STATUS_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
 TIERS = ("F0", "F1", "F2", "F3")
 STANDINGS = ("idle", "waiting", "active", "backing_off", "blocked", "given_up")
+LOOKED_AGAIN = ("changed", "unchanged", "gone", "redirected", "failed")
 STATES = tuple(state.name.lower() for state in UrlState)
 REASONS = (*Refusal, *FailureKind, "other")
 # Seconds: a host nearby, one across an ocean, a slow one, and the time-outs of `fetch` as they are by default.
@@ -35,9 +36,8 @@ class Kind(StrEnum):
 
 
 class Described(NamedTuple):
-    """What a metric is; `labels` is the closed set of values of its label, empty when it has none. A counter is
-    `of_crawl` when it is the frontier's and goes on where it was after a restart. One that is counted in another
-    unit than it is told in has a `scale`."""
+    """A metric's description. `labels` is the closed set of values of its label. `of_crawl`: the frontier keeps
+    the counter, which therefore survives a restart. `scale` converts the counted unit to the exported one."""
 
     kind: Kind
     unit: str
@@ -56,6 +56,7 @@ class Metric(StrEnum):
     RESPONSES = "skitter_responses_total"
     FAILURES = "skitter_failures_total"
     UNCHANGED = "skitter_not_modified_total"
+    LOOKED_AGAIN = "skitter_looked_again_total"
     REDIRECTS = "skitter_redirects_total"
     TRUNCATED = "skitter_truncated_total"
     ROBOTS = "skitter_robots_read_total"
@@ -64,6 +65,8 @@ class Metric(StrEnum):
     LINKS = "skitter_links_found_total"
     ADDED = "skitter_urls_added_total"
     ARCHIVED_BYTES = "skitter_archived_bytes_total"
+    ITEMS = "skitter_items_total"
+    ITEM_FAULTS = "skitter_item_faults_total"
     PARTS = "skitter_table_parts_total"
     STORED_SEGMENTS = "skitter_segments_stored_total"
     SPOOL = "skitter_spool_bytes"
@@ -84,6 +87,8 @@ class Metric(StrEnum):
     VIOLATIONS = "skitter_politeness_violations_total"
     LEASES_EXPIRED = "skitter_leases_expired_total"
     STALE = "skitter_stale_outcomes_total"
+    DELIVERIES_REFUSED = "skitter_deliveries_refused_total"
+    LEASES_REFUSED = "skitter_leases_refused_total"
     LOST = "skitter_fetches_lost_total"
     HELD = "skitter_pages_held"
     UNSTORED = "skitter_pages_unstored"
@@ -124,6 +129,13 @@ METRICS: dict[Metric, Described] = {
         _COUNTER, "requests", "Requests without a usable answer.", "kind", tuple(FailureKind), of_crawl=True
     ),
     Metric.UNCHANGED: Described(_COUNTER, "responses", "Revisits answered with 304."),
+    Metric.LOOKED_AGAIN: Described(
+        _COUNTER,
+        "requests",
+        "For URLs that had an answer before, by what it showed.",
+        "outcome",
+        LOOKED_AGAIN,
+    ),
     Metric.REDIRECTS: Described(_COUNTER, "responses", "Responses that pointed elsewhere."),
     Metric.TRUNCATED: Described(_COUNTER, "responses", "Bodies cut at the size limit."),
     Metric.ROBOTS: Described(_COUNTER, "responses", "robots.txt files answered, with rules or without."),
@@ -134,6 +146,16 @@ METRICS: dict[Metric, Described] = {
     Metric.LINKS: Described(_COUNTER, "links", "Links found on pages, each page's own duplicates removed."),
     Metric.ADDED: Described(_COUNTER, "URLs", "URLs that were new and were queued."),
     Metric.ARCHIVED_BYTES: Described(_COUNTER, "bytes", "Written to the archive, compressed."),
+    Metric.ITEMS: Described(
+        _COUNTER, "items", "Made of pages by extractors (docs/plugins.md), and committed."
+    ),
+    Metric.ITEM_FAULTS: Described(
+        _COUNTER,
+        "pages",
+        "Of which an extractor made nothing, because of a fault; once for each.",
+        "kind",
+        tuple(FaultKind),
+    ),
     Metric.PARTS: Described(_COUNTER, "parts", "Times that rows became Parquet while the crawl ran."),
     Metric.STORED_SEGMENTS: Described(
         _COUNTER, "segments", "Uploaded to the object store, compared and committed."
@@ -175,6 +197,12 @@ METRICS: dict[Metric, Described] = {
         _COUNTER, "leases", "Workers that did not come back in time.", of_crawl=True
     ),
     Metric.STALE: Described(_COUNTER, "requests", "Outcomes that came too late to count.", of_crawl=True),
+    Metric.DELIVERIES_REFUSED: Described(
+        _COUNTER, "deliveries", "Deliveries of workers that no worker of ours could have made."
+    ),
+    Metric.LEASES_REFUSED: Described(
+        _COUNTER, "leases", "Leases of others that a worker tried to settle, renew or release."
+    ),
     Metric.LOST: Described(
         _COUNTER, "requests", "Whose records were gone before they were stored.", of_crawl=True
     ),
@@ -208,7 +236,7 @@ METRICS: dict[Metric, Described] = {
 
 
 class Event(StrEnum):
-    """What the log tells; one JSON object a line, `time` and `event` first."""
+    """The events of the log: one JSON object a line, `time`, `level` and `event` first."""
 
     CRAWL_STARTED = "crawl_started"
     CRAWL_RESUMED = "crawl_resumed"
@@ -216,8 +244,11 @@ class Event(StrEnum):
     CRAWL_PAUSED = "crawl_paused"
     CRAWL_GOES_ON = "crawl_goes_on"
     CRAWL_ENDED = "crawl_ended"
+    CRAWL_WAITS = "crawl_waits"
+    COMMAND_FAILED = "command_failed"
     FETCH_FAILED = "fetch_failed"
     PAGE_UNREAD = "page_unread"
+    EXTRACTOR_FAILED = "extractor_failed"
     ROBOTS_UNREACHABLE = "robots_unreachable"
     URL_DEAD = "url_dead"
     HOST_GIVEN_UP = "host_given_up"
@@ -226,9 +257,14 @@ class Event(StrEnum):
     UPLOAD_FAILED = "upload_failed"
     SEGMENTS_LOST = "segments_lost"
     BLOCKLIST_KEPT = "blocklist_kept"
+    SERVER_JOINED = "server_joined"
+    RULES_CHANGED = "rules_changed"
+    URLS_CAME_BACK = "urls_came_back"
     SERVER_AWAY = "server_away"
     SERVER_BACK = "server_back"
     DELIVERIES_DROPPED = "deliveries_dropped"
+    DELIVERY_REFUSED = "delivery_refused"
+    LEASE_REFUSED = "lease_refused"
     WORKERS_STARTED = "workers_started"
     WORKER_ENDED = "worker_ended"
 
@@ -240,8 +276,11 @@ EVENTS: dict[Event, str] = {
     Event.CRAWL_PAUSED: "There is no room on the disk, or too much waits for upload: why, bytes needed and free.",
     Event.CRAWL_GOES_ON: "There is room again.",
     Event.CRAWL_ENDED: "The crawl ended: how, and its figures.",
-    Event.FETCH_FAILED: "A request had no usable answer: URL, kind, detail, attempt.",
-    Event.PAGE_UNREAD: "A page is archived but could not be read (to its end), as a broken PDF: URL key, reason.",
+    Event.CRAWL_WAITS: "Nothing can be asked for a while: until when, and which hosts are asked then.",
+    Event.COMMAND_FAILED: "With --log-json, why a command ended: message, exit code.",
+    Event.FETCH_FAILED: "A request had no usable answer: URL, host, key, kind, detail, status.",
+    Event.PAGE_UNREAD: "A page is archived but could not be read (to its end), as a broken PDF: URL, reason.",
+    Event.EXTRACTOR_FAILED: "An extractor made nothing of a page: extractor, kind of fault, reason, URL key.",
     Event.ROBOTS_UNREACHABLE: "A robots.txt could not be had, so its host is not crawled for now.",
     Event.URL_DEAD: "A URL used up its attempts and waits for the operator.",
     Event.HOST_GIVEN_UP: "A host failed too often; what waits for it becomes dead letters: host, last failure.",
@@ -249,12 +288,46 @@ EVENTS: dict[Event, str] = {
     Event.LOG_RESUMED: "The log can be written again: lines lost meanwhile.",
     Event.UPLOAD_FAILED: "The object store does not take what is uploaded, and why; it is tried again.",
     Event.BLOCKLIST_KEPT: "A changed blocklist cannot be read, and why; its last good reading stays in force.",
+    Event.RULES_CHANGED: "Settings differ from the last run's: refused URLs that are judged again, by reason.",
+    Event.URLS_CAME_BACK: "Refused URLs went back to their queues, as the rule changed: reason, how many.",
     Event.SEGMENTS_LOST: "Segments were gone before they were stored: how many, and requests to make again.",
+    Event.SERVER_JOINED: "A worker was taken on by its server: worker, server.",
     Event.SERVER_AWAY: "A worker's server does not answer, and why: no requests are made until it does.",
     Event.SERVER_BACK: "The server answers again: what waits to be delivered.",
+    Event.DELIVERY_REFUSED: "A worker delivered what no worker of ours could have made: who, and what is wrong.",
+    Event.LEASE_REFUSED: "A worker tried to settle, renew or release a lease that it was never given: who, host.",
     Event.DELIVERIES_DROPPED: "Fetched, but the server was away too long or would not have it: how many, why.",
     Event.WORKERS_STARTED: "The crawl's own process was busy all the time: so many others take over.",
     Event.WORKER_ENDED: "A worker process of the crawl ended without being asked to: its exit code.",
+}
+
+
+class Level(StrEnum):
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+# Warnings cost pages or time and mend themselves; errors wait for somebody. All other events are information.
+LEVELS: dict[Event, Level] = {
+    **dict.fromkeys(
+        (
+            Event.CRAWL_PAUSED,
+            Event.FETCH_FAILED,
+            Event.PAGE_UNREAD,
+            Event.ROBOTS_UNREACHABLE,
+            Event.LEASE_EXPIRED,
+            Event.LOG_RESUMED,
+            Event.UPLOAD_FAILED,
+            Event.SEGMENTS_LOST,
+            Event.BLOCKLIST_KEPT,
+            Event.SERVER_AWAY,
+            Event.DELIVERIES_DROPPED,
+            Event.WORKER_ENDED,
+        ),
+        Level.WARNING,
+    ),
+    **dict.fromkeys((Event.COMMAND_FAILED, Event.URL_DEAD, Event.HOST_GIVEN_UP), Level.ERROR),
 }
 
 
@@ -263,11 +336,13 @@ def status_class(status: int) -> str:
 
 
 class Telemetry:
-    """The counters of one process. A page costs 2.6 us in all (`request` and `page`, 2,000 hosts in turn)."""
+    """The counters of one process."""
 
-    def __init__(self, started: float, max_pages: int = 0) -> None:
+    def __init__(self, started: float, max_pages: int = 0, concurrency: int = 0) -> None:
+        """`concurrency` is how many requests may be in flight; 0 where nobody here knows."""
         self.started = started
-        self._max_pages = max_pages
+        self.concurrency = concurrency
+        self.max_pages = max_pages
         self._values = {
             metric: 0
             for metric, about in METRICS.items()
@@ -278,7 +353,18 @@ class Telemetry:
         }
         self._rate = Rate(started)
         self._slow = SlowHosts()
+        self.last = LastFetches()
         self.latency = Histogram(LATENCY_BOUNDS)
+        self._extractors: dict[str, list[int]] = {}
+
+    def extracted(self, extractor: str, items: int, fault: str) -> None:
+        """What an extractor made of one page: items, or a fault of some kind."""
+        self._values[Metric.ITEMS] += items
+        counts = self._extractors.setdefault(extractor, [0, 0])
+        counts[0] += items
+        if fault:
+            counts[1] += 1
+            self._labelled[Metric.ITEM_FAULTS][fault] += 1
 
     def count(self, metric: Metric, n: int = 1) -> None:
         self._values[metric] += n
@@ -297,7 +383,7 @@ class Telemetry:
         self._values[Metric.BYTES] += size
         self._labelled[Metric.RESPONSES][status_class(status)] += 1
         self.latency.observe(ms / 1000)
-        self._slow.heard(host, ms, now)
+        self._slow.record(host, ms, now)
 
     def page(self, now: float) -> None:
         self._values[Metric.PAGES] += 1
@@ -305,6 +391,10 @@ class Telemetry:
 
     def failure(self, kind: FailureKind) -> None:
         self._labelled[Metric.FAILURES][kind] += 1
+
+    def rate(self, now: float) -> float:
+        """Pages a second, lately."""
+        return self._rate.at(now)
 
     def value(self, metric: Metric) -> int:
         return self._values[metric]
@@ -344,12 +434,14 @@ class Telemetry:
             errors=self.labelled(Metric.FAILURES),
             statuses={label: n for label, n in self._labelled[Metric.RESPONSES].items() if n},
             slowest=self._slow.shown(now),
-            max_pages=self._max_pages,
+            max_pages=self.max_pages,
+            extractors={name: (items, faults) for name, (items, faults) in self._extractors.items()},
             dns_hits=self.value(Metric.DNS_HITS),
             dns_lookups=self.value(Metric.DNS_LOOKUPS),
             dns_ms=self.value(Metric.DNS_MS),
             reused=self.value(Metric.REUSED),
             duplicates=self.value(Metric.DUPLICATES),
+            looked_again=self.labelled(Metric.LOOKED_AGAIN),
             archived_bytes=self.value(Metric.ARCHIVED_BYTES),
             log_dropped=self.value(Metric.LOG_DROPPED),
             longest_pulse_ms=self.value(Metric.LONGEST_PULSE),

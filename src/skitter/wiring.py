@@ -1,14 +1,14 @@
-"""From settings to objects: with `hands.py` the only module that picks implementations.
+"""From settings to objects: with `fetch_stack.py` the only module that picks implementations.
 
-An `Office` keeps a crawl, `Hands` fetch; a `Crawl` is both in one process. Parts are opened in the order in which
-they depend on each other (lock, frontier, archive recovered to the frontier's marks, fetcher) and closed in
-reverse, the archive and the frontier at the same time.
+`CrawlServices` keep a crawl, a `FetchStack` fetches; a `Crawl` is both in one process. Parts are opened in the
+order in which they depend on each other (lock, frontier, archive recovered to the frontier's marks, fetcher) and
+closed in reverse, the archive and the frontier at the same time.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,28 +18,32 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skitter import __version__
+from skitter.archive.schema import ITEMS
 from skitter.archive.store import Archive
 from skitter.clock import Clock, SystemClock
-from skitter.desk.brain import COMMITTED_AT_ONCE
-from skitter.desk.crew import Crew
-from skitter.desk.desk import Desk
-from skitter.desk.foreman import Foreman
-from skitter.desk.frames import listening
-from skitter.desk.reception import Reception
-from skitter.desk.report import Report
-from skitter.desk.upload import Uploader, give_back_lost
+from skitter.committer.committer import Committer
+from skitter.committer.delivery_check import DeliveryCheck
+from skitter.committer.local_work_source import LocalWorkSource
+from skitter.committer.report import Report
+from skitter.committer.upload import Uploader, give_back_lost
+from skitter.committer.work_source import COMMITTED_AT_ONCE
+from skitter.committer.worker_registry import WorkerRegistry
+from skitter.committer.worker_rpc import WorkerRpc
+from skitter.committer.worker_server import serve_on_unix_socket
 from skitter.fetch.curl import user_agent
+from skitter.fetch_stack import FetchStack, open_fetch_stack
 from skitter.folder import CrawlFolder
-from skitter.frontier.base import Frontier
+from skitter.frontier.base import Frontier, RuleChanges
 from skitter.frontier.blocklists import Blocklists
-from skitter.frontier.rocks.frontier import RocksFrontier
-from skitter.hands import Hands, open_hands
+from skitter.frontier.engine.frontier import EngineFrontier
+from skitter.frontier.opening import open_rocks_frontier
 from skitter.log import Log
 from skitter.model import HostPolicy
 from skitter.seeds import hosts_named
-from skitter.service.access import Access
-from skitter.service.brain import Brain
-from skitter.service.tickets import seal_of
+from skitter.service.api_context import ApiContext
+from skitter.service.http.access import Access
+from skitter.service.steering.settings import Take
+from skitter.service.tickets import Seal, service_key
 from skitter.settings import Settings
 from skitter.telemetry import Event, Metric, Telemetry
 from skitter.urls.keys import Keys
@@ -49,36 +53,43 @@ if TYPE_CHECKING:
     from skitter.archive.objects import Objects
 
 
-class Office(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one process needs to keep a crawl: the desk and what it stands on."""
+class CrawlServices(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one process needs to keep a crawl: the committer and what it stands on."""
 
     clock: Clock
     frontier: Frontier
     archive: Archive
-    desk: Desk
+    committer: Committer
     telemetry: Telemetry
     log: Log
     uploader: Uploader | None = None
     given_back: tuple[int, int] = (0, 0)
     """Segments that were gone before they were stored, and how many fetches went back with them."""
+    rule_changes: RuleChanges = RuleChanges()
+
+    def change_settings(self, settings: Settings) -> None:
+        """Those that the frontier, the committer and the figures can take over while they run."""
+        self.frontier.change_settings(settings)
+        self.committer.change_settings(settings)
+        self.telemetry.max_pages = settings.crawl.max_pages
 
 
-class Crawl(Office, frozen=True, kw_only=True):
-    """An office with a worker in it."""
+class Crawl(CrawlServices, frozen=True, kw_only=True):
+    """An services with a worker in it."""
 
-    hands: Hands
+    stack: FetchStack
     loop: Loop
 
 
 @asynccontextmanager
 async def open_frontier(
     folder: CrawlFolder, settings: Settings, *, read_only: bool
-) -> AsyncIterator[RocksFrontier]:
+) -> AsyncIterator[EngineFrontier]:
     """Read-only looks on while another process may crawl; otherwise the folder must be ours."""
     if not read_only:
         folder.lock()
     try:
-        frontier = RocksFrontier(folder.frontier, settings, SystemClock(), read_only=read_only)
+        frontier = open_rocks_frontier(folder.frontier, settings, SystemClock(), read_only=read_only)
         try:
             yield frontier
         finally:
@@ -88,11 +99,10 @@ async def open_frontier(
 
 
 @asynccontextmanager
-async def open_office(
-    folder: CrawlFolder, settings: Settings, telemetry: Telemetry | None = None, *, apart: bool = False
-) -> AsyncIterator[Office]:
-    """The folder's lock must be held. What an interrupted run left over is cut off the archive here. `apart` is
-    for an office that serves workers elsewhere: its tables are written by a child process."""
+async def open_services(
+    folder: CrawlFolder, settings: Settings, telemetry: Telemetry | None = None
+) -> AsyncIterator[CrawlServices]:
+    """The folder's lock must be held. What an interrupted run left over is cut off the archive here."""
     clock = SystemClock()
     async with contextlib.AsyncExitStack() as closing:
         log = Log(folder.log, clock, echo=settings.log.json)
@@ -100,29 +110,42 @@ async def open_office(
         keys = Keys(settings.keys)
         tell = partial(_tell_of_list, log)
         blocklists = Blocklists(settings.crawl.blocklists, tell)
-        frontier = RocksFrontier(folder.frontier, settings, clock, keys=keys, blocklists=blocklists)
+        frontier = open_rocks_frontier(
+            folder.frontier,
+            settings,
+            clock,
+            keys=keys,
+            blocklists=blocklists,
+            tell=partial(_tell_of_return, log),
+        )
         closing.push_async_callback(frontier.close)
         for name, policy in settings.hosts.items():
             await _set_policies(frontier, name, policy)
         objects = _objects(settings.archive.url) if settings.archive.url else None
         given_back = await give_back_lost(folder.archive, objects, frontier) if objects else (0, 0)
         archive = Archive.open(
-            folder.archive, settings.archive, clock, await frontier.marks(), _about(settings), apart=apart
+            folder.archive,
+            settings.archive,
+            clock,
+            await frontier.marks(),
+            _about(settings),
+            added=(ITEMS,) if settings.plugins.with_ or settings.extract else (),
         )
         closing.push_async_callback(close_both, archive, frontier)
         uploader = Uploader(objects, archive, frontier, settings.archive) if objects else None
         telemetry = telemetry or Telemetry(clock.now(), settings.crawl.max_pages)
-        desk = Desk(frontier, archive, clock, settings, Report(telemetry, log), uploader)
-        closing.push_async_callback(desk.rest)
-        yield Office(
+        committer = Committer(frontier, archive, clock, settings, Report(telemetry, log), uploader)
+        closing.push_async_callback(committer.rest)
+        yield CrawlServices(
             clock=clock,
             frontier=frontier,
             archive=archive,
-            desk=desk,
+            committer=committer,
             telemetry=telemetry,
             log=log,
             uploader=uploader,
             given_back=given_back,
+            rule_changes=frontier.rule_changes,
         )
 
 
@@ -130,63 +153,95 @@ async def open_office(
 async def open_crawl(
     folder: CrawlFolder, settings: Settings, telemetry: Telemetry | None = None
 ) -> AsyncIterator[Crawl]:
-    """An office and one worker in this process."""
+    """An services and one worker in this process."""
     async with (
-        open_office(folder, settings, telemetry) as office,
-        open_hands(settings, office.clock) as hands,
+        open_services(folder, settings, telemetry) as services,
+        open_fetch_stack(settings, services.clock) as stack,
     ):
         yield Crawl(
-            **msgspec.structs.asdict(office),
-            hands=hands,
-            loop=Loop(office.desk, hands.step, office.clock, settings, horizon=office.desk.horizon),
+            **msgspec.structs.asdict(services),
+            stack=stack,
+            loop=Loop(
+                services.committer, stack.step, services.clock, settings, horizon=services.committer.horizon
+            ),
         )
 
 
-@asynccontextmanager
-async def serving_office(
-    office: Office,
+def api_context(
+    services: CrawlServices,
     folder: CrawlFolder,
     settings: Settings,
-    listen: str,
-    tokens: Access,
-) -> AsyncIterator[tuple[str, Crew]]:
-    """The office behind HTTP, for workers in other processes and for operators; yields where, and who works."""
-    # here: it brings the web's frameworks along, 0.2 s, and a crawl in one process serves nobody
-    from skitter.service.serve import serving
+    *,
+    registry: WorkerRegistry | None = None,
+    takers: Callable[[], Mapping[str, Take]] = dict,
+    measure: Callable[[], None] | None = None,
+) -> ApiContext:
+    """The services as the API sees them. `takers` are of the workers in this process; `registry` has those that
+    join from elsewhere."""
+    own: dict[str, Take] = {
+        "crawl.max_pages": services.change_settings,
+        "politeness.delay": services.change_settings,
+        "archive.min_free": services.change_settings,
+    }
 
-    crew = Crew(office.desk, office.clock)
-    brain = Brain(
-        frontier=office.frontier,
+    if registry is not None:
+        own["fetch.concurrency"] = _told_with_every_response
+
+    def measure_joined() -> None:
+        services.telemetry.gauge(Metric.IN_FLIGHT, registry.in_flight if registry is not None else 0)
+
+    return ApiContext(
+        frontier=services.frontier,
         settings=settings,
         folder=folder,
-        telemetry=office.telemetry,
-        clock=office.clock,
-        seal=seal_of(folder.path),
-        desk=office.desk,
-        crew=crew,
-        measure=lambda: office.telemetry.gauge(Metric.IN_FLIGHT, crew.in_flight),
+        telemetry=services.telemetry,
+        clock=services.clock,
+        seal=Seal(service_key(folder.path)),
+        committer=services.committer,
+        registry=registry,
+        takers=lambda: {**own, **takers()},
+        measure=measure or measure_joined,
     )
-    async with serving(brain, listen, tokens) as where:
-        yield where, crew
 
 
 @asynccontextmanager
-async def leading_office(
-    office: Office, settings: Settings, place: Path
-) -> AsyncIterator[tuple[Crew, Reception]]:
-    """The office behind a unix socket, for workers that this process starts, and that end when it does."""
-    crew = Crew(office.desk, office.clock, leashed=True)
+async def serve_http(
+    context: ApiContext, listen: str, tokens: Access, *, with_workers: bool = True
+) -> AsyncIterator[str]:
+    """The API and the dashboard behind HTTP, for operators and, `with_workers`, for workers in other processes;
+    yields where."""
+    # here: it brings the web's frameworks along, 0.2 s, and a crawl in one process serves nobody
+    from skitter.service.http.route_table import OPERATORS_ROUTES, ROUTES
+    from skitter.service.http.server import serving
+
+    async with serving(context, listen, tokens, ROUTES if with_workers else OPERATORS_ROUTES) as where:
+        yield where
+
+
+@asynccontextmanager
+async def serve_workers(
+    services: CrawlServices, settings: Settings, place: Path
+) -> AsyncIterator[tuple[WorkerRegistry, WorkerRpc]]:
+    """The services behind a unix socket, for workers that this process starts, and that end when it does."""
+    check = DeliveryCheck(settings, are_children=True)
+    registry = WorkerRegistry(services.committer, services.clock, check, are_children=True)
     # its few workers hold hosts enough to wait for so many pages, in half as many commits
-    reception = Reception(crew, settings, office.clock, at_once=COMMITTED_AT_ONCE)
-    async with listening(reception, place):
-        yield crew, reception
+    rpc = WorkerRpc(registry, settings, services.clock, at_once=COMMITTED_AT_ONCE)
+    async with serve_on_unix_socket(rpc, place):
+        yield registry, rpc
 
 
-def loop_among_others(office: Office, reception: Reception, hands: Hands, settings: Settings) -> Loop:
-    """A worker in the office's own process, beside those that it leads: over when it is drained."""
-    brain = Foreman(office.desk, reception, office.clock)
-    loop = Loop(brain, hands.step, office.clock, settings)
-    brain.in_flight, brain.held = lambda: hands.fetcher.in_flight, lambda: loop.held
+def _told_with_every_response(settings: Settings) -> None:
+    """Workers that joined hear of it when they next ask: their responses are made by the settings in force."""
+
+
+def loop_beside_others(
+    services: CrawlServices, rpc: WorkerRpc, stack: FetchStack, settings: Settings
+) -> Loop:
+    """A worker in the services's own process, beside those that it leads: over when it is drained."""
+    context = LocalWorkSource(services.committer, rpc, services.clock)
+    loop = Loop(context, stack.step, services.clock, settings)
+    context.in_flight, context.held = lambda: stack.fetcher.in_flight, lambda: loop.held
     return loop
 
 
@@ -226,6 +281,11 @@ async def close_both(archive: Archive, frontier: Frontier) -> None:
                 await frontier.close()
             finally:
                 finishing.result()
+
+
+def _tell_of_return(log: Log, came_back: Mapping[str, int]) -> None:
+    for reason, urls in came_back.items():
+        log.write(Event.URLS_CAME_BACK, reason=reason, urls=urls)
 
 
 def _tell_of_list(log: Log, why: str) -> None:

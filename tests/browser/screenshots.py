@@ -1,12 +1,13 @@
-"""Pictures of every page, on a desk, on a phone and in the dark: `python -m tests.browser.screenshots DIR`.
+"""Pictures of every page, on a desktop, on a phone and in the dark: `python -m tests.browser.screenshots DIR`.
 
 A small crawl is served, the synthetic web is given to it as seeds, and two workers of a few lines fetch it
 through the API for a minute, so that there is something to see.
-docs/dashboard.md shows some of these pictures.
+docs/dashboard.md shows those that are called docs-... here.
 """
 
 from __future__ import annotations
 
+import base64
 import html
 import http.client
 import re
@@ -14,6 +15,7 @@ import shutil
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,7 +30,7 @@ from tests.browser.test_pages import host_page, url_page
 
 SECONDS = 60
 MODES: dict[str, dict[str, Any]] = {
-    "desk": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
+    "desktop": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
     "phone": {"viewport": {"width": 360, "height": 740}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
 }
@@ -94,6 +96,59 @@ def pictures(browser: Browser, server: Served, folder: Path) -> None:
         context.close()
 
 
+def overview(browser: Browser, server: Served, file: Path, mode: str, then: Callable[[], None]) -> None:
+    """`then` is done before the picture is taken, with the page open."""
+    context = browser.new_context(reduced_motion="reduce", **MODES[mode])
+    page = context.new_page()
+    page.goto(server.url)
+    page.wait_for_selector("#link.good, #link.warn")
+    page.wait_for_selector("#headline .sentence")
+    then()
+    page.wait_for_timeout(6000)
+    page.screenshot(path=file, full_page=True)
+    context.close()
+
+
+def waiting_server(folder: Path) -> Served:
+    """A crawl of nine hosts that all answer 500 to their robots.txt."""
+    server = Served(folder).start()
+    server.call("POST", "/v1/seeds", {"urls": [f"http://127.0.0.1:{8000 + number}/" for number in range(9)]})
+    given = server.call("POST", "/v1/tasks/lease", {"worker_id": "worker-1.example", "batch_size": 20})
+    for task in given["tasks"]:
+        server.call("POST", f"/v1/tasks/{task['task_id']}/result", {"http_status": 500})
+    return server
+
+
+def states(browser: Browser, place: Path, folder: Path) -> None:
+    """When nothing is fetched: a crawl that waits, one without seeds, a server that is gone."""
+    waiting, new = waiting_server(place / "news-sites"), Served(place / "new-crawl").start()
+    for mode in MODES:
+        overview(browser, waiting, folder / f"waiting-{mode}.png", mode, lambda: None)
+        overview(browser, new, folder / f"empty-{mode}.png", mode, lambda: None)
+    new.stop()
+    for mode in MODES:
+        overview(browser, waiting, folder / f"gone-{mode}.png", mode, waiting.stop)
+        waiting.start()
+    waiting.stop()
+
+
+def pictures_of_docs(browser: Browser, folder: Path) -> None:
+    """What docs/dashboard.md shows, put together from the others."""
+    parts = {
+        "docs-overview": (["overview-desktop"], 1280, 1310),
+        "docs-waiting": (["waiting-desktop"], 1280, 700),
+        "docs-host-dark": (["broken-dark"], 1280, 1330),
+        "docs-phone": (["waiting-phone", "hosts-phone", "host-phone"], 1120, 900),
+    }
+    for name, (names, width, height) in parts.items():
+        page = browser.new_page(viewport={"width": width, "height": height})
+        files = [base64.b64encode((folder / f"{one}.png").read_bytes()).decode() for one in names]
+        images = "".join(f'<img src="data:image/png;base64,{file}">' for file in files)
+        page.set_content(f'<body style="margin:0;display:flex;gap:20px;align-items:start">{images}</body>')
+        page.screenshot(path=folder / f"{name}.png")
+        page.close()
+
+
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, SyntheticWeb(WebPlan(hosts=400), latency=(0.0, 0.05)) as web:
@@ -107,6 +162,8 @@ def main(folder: Path) -> None:
         with sync_playwright() as running:
             browser = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             pictures(browser, server, folder)
+            states(browser, Path(place), folder)
+            pictures_of_docs(browser, folder)
             browser.close()
         for worker in workers:
             worker.over.set()

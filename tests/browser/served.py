@@ -17,6 +17,7 @@ _PATIENCE = 60
 class Served:
     def __init__(self, folder: Path, tokens: str = "") -> None:
         self._folder = folder
+        self._log = folder.with_name(folder.name + ".serve.log")  # a new crawl's folder must be empty
         self._tokens = tokens
         self._child: subprocess.Popen[bytes] | None = None
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -24,9 +25,9 @@ class Served:
         self.url = f"http://127.0.0.1:{self.port}/"
 
     def start(self) -> Served:
-        asked = command("serve", self._folder, "--listen", f"127.0.0.1:{self.port}")
+        asked = command("serve", self._folder, "--new", "--listen", f"127.0.0.1:{self.port}")
         environ = {**ENVIRON, "SKITTER_TOKENS": self._tokens}
-        with (self._folder / "serve.log").open("ab") as log:
+        with self._log.open("ab") as log:
             self._child = subprocess.Popen(asked, env=environ, stdout=log, stderr=log)
         self._await_health()
         return self
@@ -54,4 +55,4 @@ class Served:
             except OSError:
                 continue
             return
-        raise AssertionError((self._folder / "serve.log").read_text()[-2000:])
+        raise AssertionError(self._log.read_text()[-2000:])

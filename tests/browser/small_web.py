@@ -20,6 +20,7 @@ _ESCAPED = CODE.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 _SETTINGS = """\
 [politeness]
 delay = 0.05
+slow_factor = 0
 [retry]
 attempts = 2
 backoff = [0.05]

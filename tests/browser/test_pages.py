@@ -270,3 +270,79 @@ def test_only_http_links_lead_out(page: Page, server: Served) -> None:
     assert page.evaluate(made, "https://example.org/") == "A"
     for url in ("javascript:alert(1)", " javascript:alert(1)", "data:text/html,x", "JaVaScRiPt:alert(1)"):
         assert page.evaluate(made, url) == "SPAN"
+
+
+# -- the crawl at a glance
+
+
+def test_one_sentence_on_top_says_how_the_crawl_does(page: Page, own_server: Served) -> None:
+    page.goto(own_server.url)
+    sentence = page.locator("#headline .sentence")
+    expect(sentence).to_have_text(own_server.call("GET", "/v1/crawl")["headline"]["sentence"])
+    expect(sentence).to_contain_text("Complete but for 5 dead letters and")
+    expect(page.locator("#headline .about")).to_contain_text("crawlseeds: broken.test/, well.test/")
+    page.get_by_role("button", name="Pause the crawl").click()
+    expect(sentence).to_contain_text("Paused: by the operator")
+
+
+def test_every_worker_has_a_row_also_when_it_is_idle(page: Page, own_server: Served) -> None:
+    own_server.call("POST", "/v1/tasks/lease", {"worker_id": "an-idle-worker"})
+    page.goto(own_server.url)
+    row = page.locator("#workers tbody tr").filter(has_text="an-idle-worker")
+    expect(row).to_contain_text("idle")
+
+
+def test_figures_lead_to_lists_of_what_they_count(page: Page, own_server: Served) -> None:
+    page.goto(own_server.url)
+    page.get_by_role("link", name="denied", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("URLs denied")
+    row = page.locator("#list tbody tr")
+    expect(row).to_have_count(1)
+    row.get_by_role("link").click()
+    expect(page.locator("#decision")).to_contain_text(f"{WELL}/private/diary")
+    page.goto(own_server.url + "#/urls?why=server_error")
+    expect(page.locator("#list tbody tr")).to_have_count(5)
+    page.goto(own_server.url + f"#/urls?host={quote(WELL, safe='')}&state=gone")
+    expect(page.get_by_text("There are none.")).to_be_visible()
+
+
+def test_what_was_fetched_last_is_listed_and_its_kind_of_failure_leads_on(
+    page: Page, own_server: Served
+) -> None:
+    own_server.call("POST", "/v1/dead-letters/requeue", {"host": BROKEN})
+    (task,) = leased(own_server, BROKEN, "a-worker", 1)
+    own_server.call("POST", f"/v1/tasks/{task['task_id']}/fail", {"error": "stalled", "detail": CODE})
+    page.goto(own_server.url)
+    last = page.locator("#last tbody tr").first
+    expect(last).to_contain_text(task["url"])
+    expect(last).to_contain_text(CODE)
+    page.get_by_role("link", name="stalled").click()
+    expect(page.locator("#list tbody tr")).to_contain_text(task["url"])
+    assert page.evaluate("window.pwned") is None
+
+
+def test_a_host_says_why_it_has_its_pace_and_is_asked_again_by_a_button(
+    page: Page, own_server: Served
+) -> None:
+    own_server.call("POST", "/v1/dead-letters/requeue", {"host": BROKEN})
+    (task,) = leased(own_server, BROKEN, "a-worker", 1)
+    own_server.call("POST", f"/v1/tasks/{task['task_id']}/fail", {"error": "stalled"})
+    page.goto(own_server.url + host_page(BROKEN))
+    pace = page.locator("#pace")
+    expect(pace).to_contain_text("It is left alone for a while after 1 failure in a row (stalled).")
+    expect(pace.locator("svg")).to_be_visible()
+    page.get_by_role("button", name="Ask it again now").click()
+    expect(page.locator("#notices")).to_contain_text(
+        f"{BROKEN} waits for nothing but its delay: 3 URLs queued"
+    )
+    expect(pace).to_contain_text("It is asked every 0.05 s (politeness.delay)")
+
+
+def test_charts_begin_with_the_crawl_and_not_a_quarter_of_an_hour_before(
+    page: Page, own_server: Served
+) -> None:
+    page.goto(own_server.url)
+    expect(page.get_by_role("button", name="15 min")).to_have_attribute("aria-pressed", "true")
+    # marks every ten or thirty seconds: the chart spans the minute that there is
+    marks = page.locator("figure.chart text").filter(has_text=re.compile(r"^\d\d:\d\d:\d\d$"))
+    expect(marks.first).to_be_visible()

@@ -83,6 +83,23 @@ def test_a_restart_is_lived_through_and_no_typed_word_is_lost(
     complaints.clear()
 
 
+def test_figures_of_a_server_that_is_gone_are_greyed_and_say_how_old_they_are(
+    page: Page, own_server: Served, complaints: list[str]
+) -> None:
+    page.goto(own_server.url)
+    panel = page.locator("#headline")
+    expect(panel).to_have_css("filter", "none")
+    own_server.stop()
+    expect(page.locator("#age")).to_contain_text("figures are ")
+    expect(panel).to_have_css("filter", "grayscale(1)")
+    expect(panel.locator(".sentence")).to_contain_text("Complete")
+    own_server.start()
+    expect(page.locator("#age")).to_be_hidden()
+    expect(panel).to_have_css("filter", "none")
+    assert all("ERR_CONNECTION" in said or "ERR_EMPTY" in said for said in complaints)
+    complaints.clear()
+
+
 # -- looks
 
 

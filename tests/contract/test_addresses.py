@@ -8,11 +8,10 @@ import random
 
 import pytest
 
-from skitter.frontier.rocks import addresses, leasing
 from skitter.model import HostLease, HostPolicy, TaskKind
 from skitter.settings import CrawlSettings, PolitenessSettings, Settings
 from tests.contract.conftest import Start
-from tests.frontier_kit import NO_RULES, OK, Driver, discovered, robots
+from tests.frontier_kit import NO_RULES, OK, Driver, discovered, robots, seed
 
 SHARED, OTHER = "93.184.216.34", "93.184.216.35"
 
@@ -67,7 +66,7 @@ class Worker:
         if SHARED in self.driver.addresses.get(lease.host, ""):
             self.starts.append(now)
         task = lease.tasks[place]
-        result = OK if task.kind is TaskKind.PAGE else NO_RULES
+        result = OK if task.kind is not TaskKind.ROBOTS else NO_RULES
         self.driver.settle(self.driver.outcome(lease, result, task))
         if place + 1 < len(lease.tasks):
             self._plan(lease, place + 1, now + lease.delay)
@@ -105,20 +104,25 @@ def test_all_hosts_of_an_address_come_to_their_turn(start: Start) -> None:
     assert driver.stats().urls["completed"] == 90
 
 
-def test_many_hosts_on_one_address_are_given_appointments_in_bounded_steps(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(leasing, "_MOST_SENT_AWAY", 20)
+def test_many_hosts_on_one_address_are_given_appointments_in_bounded_steps(start: Start) -> None:
+    """A thousand in one call, and no more."""
+    hosts = 1_200
     driver = start(settings(5.0), audited=False)
-    on_one_address(driver, 60, pages=1)
+    driver.addresses = {name(i): SHARED for i in range(hosts)}
+    driver.admit(*(seed(name(i) + "/") for i in range(hosts)))
+    for lease in driver.lease(capacity=hosts):
+        driver.answer(lease, NO_RULES)
+    driver.clock.advance(1)
     now = driver.clock.now()
     assert len(driver.lease()) == 5
-    waiting = [driver.host(name(i)).next_start > now for i in range(60)]
-    assert sum(waiting) == 20
+
+    def starts() -> list[float]:
+        return [view.next_start for view in driver.ask(driver.frontier.hosts(limit=hosts))]
+
+    assert sum(at > now for at in starts()) == 1_000
     for _ in range(2):
         assert driver.lease() == []
-    times = sorted(driver.host(name(i)).next_start for i in range(60))
-    assert times[-1] == pytest.approx(now + 55 / 5.0), "as far apart as the requests may be"
+    assert max(starts()) == pytest.approx(now + (hosts - 5) / 5.0), "as far apart as the requests may be"
 
 
 def test_a_host_that_finds_its_address_busy_waits_and_says_so(start: Start) -> None:
@@ -209,22 +213,3 @@ def test_addresses_do_not_hold_up_each_other(start: Start) -> None:
     driver.addresses = {name(0): SHARED, name(1): OTHER}
     driver.open_host(name(0) + "/", name(1) + "/")
     assert len(driver.lease()) == 2
-
-
-def test_idle_addresses_are_forgotten_and_busy_ones_are_not(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(addresses, "_MOST_IDLE", 3)
-    driver = start(settings(1.0))
-    table = driver.frontier._leasing._addresses
-    table._forget_at = 3
-    driver.addresses = {name(i): f"93.184.216.{i}" for i in range(8)}
-    driver.open_host(*(name(i) + "/" for i in range(8)))
-    busy = driver.lease(capacity=2)
-    for lease in driver.lease(capacity=3):
-        driver.answer(lease, OK)
-    driver.clock.advance(30)
-    driver.admit(*(discovered(f"{lease.host}/2") for lease in busy))
-    driver.lease()
-    assert {driver.addresses[lease.host] for lease in busy} <= set(table._known)
-    assert len(table._known) < 8

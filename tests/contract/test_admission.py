@@ -8,7 +8,7 @@ from skitter.errors import StoreFailed
 from skitter.model import Discovered, Fetched, HostPolicy, Refusal, VerdictKind, Via
 from skitter.settings import CrawlSettings, FetchSettings, FrontierSettings, PolitenessSettings, Settings
 from tests.contract.conftest import Start
-from tests.frontier_kit import Driver, audit, discovered, redirected, seed
+from tests.frontier_kit import Driver, discovered, redirected, seed
 
 ADDED, KNOWN, REFUSED = VerdictKind.ADDED, VerdictKind.KNOWN, VerdictKind.REFUSED
 A = "http://a.test"
@@ -49,17 +49,11 @@ def test_more_urls_than_one_batch_keep_their_order(start: Start) -> None:
     assert kinds(driver, *urls) == [ADDED, KNOWN] * 5500
 
 
-def test_an_admission_that_fails_admits_nothing(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_admission_that_fails_admits_nothing(driver: Driver) -> None:
     driver.admit(seed(A + "/"))
-
-    def fail(_: object) -> None:
-        raise StoreFailed("the test broke this write")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(driver.frontier._store, "write", fail)
-        with pytest.raises(StoreFailed):
-            driver.admit(seed("http://b.test/"), discovered(A + "/1"))
-    audit(driver.frontier)
+    with driver.failing_commits(), pytest.raises(StoreFailed):
+        driver.admit(seed("http://b.test/"), discovered(A + "/1"))
+    driver.audit()
     assert kinds(driver, A + "/1", "http://b.test/x") == [ADDED, REFUSED]
     assert driver.admit(seed("http://b.test/"))[0].kind is ADDED
 

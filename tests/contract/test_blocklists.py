@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from skitter.errors import SettingsError
-from skitter.frontier.blocklists import Blocklists
-from skitter.frontier.bundles import bundled
-from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.frontier.link_batches import pack
 from skitter.model import Fetched, Refusal
 from skitter.settings import CrawlSettings, Settings
 from tests.contract.conftest import Start
@@ -120,15 +118,11 @@ def test_many_come_back_in_bounded_steps(start: Start, blocklist: Path, write: W
 
 
 def test_a_list_that_breaks_keeps_its_last_good_reading_and_says_so_once(
-    tmp_path: Path, blocklist: Path
+    start: Start, blocklist: Path
 ) -> None:
     told: list[str] = []
-    driver = Driver(
-        lambda settings, clock: RocksFrontier(
-            tmp_path / "f", settings, clock, blocklists=Blocklists(settings.crawl.blocklists, told.append)
-        ),
-        Settings(crawl=CrawlSettings(scope="any", blocklists=(str(blocklist),))),
-    )
+    settings = Settings(crawl=CrawlSettings(scope="any", blocklists=(str(blocklist),)))
+    driver = start(settings, tell=told.append)
     for number, (text, why) in enumerate(
         [("ok.test\n( (\n", "line 2: '( ('"), (None, "cannot be read: No such file")]
     ):
@@ -143,7 +137,6 @@ def test_a_list_that_breaks_keeps_its_last_good_reading_and_says_so_once(
         assert why in told[-1]
         assert "stays in force" in told[-1]
         assert driver.admit(discovered(f"{B}/{number}"))[0].reason is Refusal.BLOCKLIST
-    driver.close()
 
 
 @pytest.mark.parametrize(
@@ -160,16 +153,12 @@ def test_a_crawl_does_not_start_with_a_list_it_cannot_read(
         start(Settings(crawl=CrawlSettings(blocklists=(str(blocklist),))))
 
 
-def test_who_looks_on_reads_no_list_and_minds_no_broken_one(
-    driver: Driver, tmp_path: Path, write: Write
-) -> None:
+def test_who_looks_on_reads_no_list_and_minds_no_broken_one(driver: Driver, write: Write) -> None:
     driver.admit(seed(B + "/"))
     write("( (\n")
-    folder = driver.frontier._store.folder
-    reader = RocksFrontier(folder, driver.settings, driver.clock, read_only=True)
-    assert driver.ask(reader.stats()).refusals == {"blocklist": 1}
-    assert driver.ask(reader.explain(B + "/")).state == "refused"
-    driver.ask(reader.close())
+    with driver.reader() as reader:
+        assert driver.ask(reader.stats()).refusals == {"blocklist": 1}
+        assert driver.ask(reader.explain(B + "/")).state == "refused"
 
 
 def test_a_robots_txt_that_leads_to_a_listed_host_is_not_asked_for_there(driver: Driver) -> None:
@@ -181,5 +170,7 @@ def test_a_robots_txt_that_leads_to_a_listed_host_is_not_asked_for_there(driver:
 
 def test_a_page_links_to_what_is_listed_and_to_what_is_not(driver: Driver) -> None:
     driver.open_host(A + "/")
-    settled = driver.fetch(Fetched(status=200, bundles=bundled([discovered(B + "/"), discovered(A + "/2")])))
+    settled = driver.fetch(
+        Fetched(status=200, link_batches=pack([discovered(B + "/"), discovered(A + "/2")]))
+    )
     assert (settled.added, settled.refused) == (1, 1)

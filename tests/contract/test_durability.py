@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from skitter.errors import FolderInUse, StoreFailed
 from skitter.frontier.base import REMOTE
-from skitter.frontier.bundles import bundled
-from skitter.frontier.rocks import elsewhere
-from skitter.frontier.rocks.frontier import RocksFrontier
-from skitter.frontier.rocks.store import Batch
+from skitter.frontier.link_batches import pack
 from skitter.model import Fetched, HostPolicy, SegmentMark, TaskKind
-from skitter.settings import Settings
-from skitter.testing.clock import FakeClock
-from tests.frontier_kit import NO_RULES, OK, Driver, audit, discovered, failed, robots, seed
+from tests.frontier_kit import NO_RULES, OK, Driver, discovered, failed, robots, seed
 
 A, B = "http://a.test", "http://b.test"
-
-
-def break_next_write(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next batch fails as a full disk would make it; the ones after it succeed."""
-
-    def fail(batch: Batch) -> None:
-        monkeypatch.undo()
-        raise StoreFailed("the test broke this write")
-
-    monkeypatch.setattr(driver.frontier._store, "write", fail)
 
 
 def under_way(driver: Driver) -> dict[str, Callable[[], object]]:
@@ -41,7 +25,7 @@ def under_way(driver: Driver) -> dict[str, Callable[[], object]]:
     driver.settle(driver.outcome(lease, failed()))
     driver.admit(seed("http://c.test/"))
     driver.clock.advance(60)
-    page = Fetched(status=200, bundles=bundled([discovered(lease.host + "/new")]), digest=b"d" * 32)
+    page = Fetched(status=200, link_batches=pack([discovered(lease.host + "/new")]), digest=b"d" * 32)
     outcomes = [driver.outcome(lease, page, task) for task in lease.tasks[1:]]
     return {
         "admit": lambda: driver.admit(seed("http://d.test/")),
@@ -59,46 +43,35 @@ CALLS = ("admit", "lease", "settle", "renew", "release", "reap", "promote", "set
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_failed_write_changes_nothing_in_memory_or_on_disk(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
+def test_a_failed_write_changes_nothing_in_memory_or_on_disk(driver: Driver, call: str) -> None:
     calls = under_way(driver)
     before = driver.stats()
-    break_next_write(driver, monkeypatch)
-    with pytest.raises(StoreFailed):
+    with driver.failing_commits(), pytest.raises(StoreFailed):
         calls[call]()
-    audit(driver.frontier)
+    driver.audit()
     assert driver.stats() == before
     assert driver.ask(driver.frontier.marks()) == []
     calls[call]()
     driver.reopen()
 
 
-def test_rules_whose_write_failed_are_forgotten(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_whose_write_failed_are_forgotten(driver: Driver) -> None:
     driver.open_host(A + "/private/1", body=robots("Allow: /"))
     driver.clock.advance(86_400)
     lease = driver.lease_one()
-    break_next_write(driver, monkeypatch)
-    with pytest.raises(StoreFailed):
+    with driver.failing_commits(), pytest.raises(StoreFailed):
         driver.answer(lease, robots("Disallow: /private/"))
-    audit(driver.frontier)
+    driver.audit()
     assert driver.explain(A + "/private/1").robots.startswith("allowed")
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_each_call_is_one_write(driver: Driver, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+def test_each_call_is_one_write(driver: Driver, call: str) -> None:
     """A crash between two writes of one call would leave half of it: so there is only one."""
     calls = under_way(driver)
-    writes: list[Batch] = []
-    write = driver.frontier._store.write
-
-    def counted(batch: Batch) -> None:
-        writes.append(batch)
-        write(batch)
-
-    monkeypatch.setattr(driver.frontier._store, "write", counted)
-    calls[call]()
-    assert len(writes) == 1
+    with driver.watched() as watch:
+        calls[call]()
+    assert len(watch.commits) == 1
 
 
 def test_a_crash_at_any_call_loses_no_url(driver: Driver) -> None:
@@ -110,7 +83,7 @@ def test_a_crash_at_any_call_loses_no_url(driver: Driver) -> None:
             driver.reopen()
         for lease in leases:
             asked_robots = lease.tasks[0].kind is TaskKind.ROBOTS
-            driver.answer(lease, NO_RULES if asked_robots else Fetched(status=200, bundles=bundled(links)))
+            driver.answer(lease, NO_RULES if asked_robots else Fetched(status=200, link_batches=pack(links)))
         if step % 3 == 2:
             driver.reopen()
         driver.clock.advance(1)
@@ -118,30 +91,26 @@ def test_a_crash_at_any_call_loses_no_url(driver: Driver) -> None:
     assert driver.stats().pages == 12
 
 
-def test_a_folder_is_opened_by_one_process_at_a_time(tmp_path: Path) -> None:
-    first = RocksFrontier(tmp_path / "one", Settings(), FakeClock())
-    with pytest.raises(FolderInUse, match="in use by another process"):
-        RocksFrontier(tmp_path / "one", Settings(), FakeClock())
-    first._store.close()
-    RocksFrontier(tmp_path / "one", Settings(), FakeClock())._store.close()
+def test_a_frontier_is_opened_by_one_process_at_a_time(driver: Driver) -> None:
+    with pytest.raises(FolderInUse, match="in use"):
+        driver.open_second()
+    driver.admit(seed(A + "/"))
+    driver.die()
+    driver.open_second()
+    driver.reopen()
+    assert driver.explain(A + "/").known
 
 
-def test_a_crawl_can_be_looked_at_while_it_runs(tmp_path: Path) -> None:
-    folder = tmp_path / "live"
-    writer = Driver(lambda settings, clock: RocksFrontier(folder, settings, clock), Settings())
-    writer.open_host(A + "/")
-    lease = writer.lease_one()
-    reader = RocksFrontier(folder, Settings(), writer.clock, read_only=True)
-    try:
-        assert writer.ask(reader.stats()) == writer.stats()
-        assert writer.ask(reader.explain(A + "/")).state == "in_progress"
-        assert [view.host for view in writer.ask(reader.hosts(limit=5))] == [A]
-        assert writer.ask(reader.horizon()) == writer.run(writer.frontier.horizon())
-    finally:
-        reader._store.close()
-    writer.answer(lease, OK)
-    assert writer.explain(A + "/").state == "completed"
-    writer.close()
+def test_a_crawl_can_be_looked_at_while_it_runs(driver: Driver) -> None:
+    driver.open_host(A + "/")
+    lease = driver.lease_one()
+    with driver.reader() as reader:
+        assert driver.ask(reader.stats()) == driver.stats()
+        assert driver.ask(reader.explain(A + "/")).state == "in_progress"
+        assert [view.host for view in driver.ask(reader.hosts(limit=5))] == [A]
+        assert driver.ask(reader.horizon()) == driver.run(driver.frontier.horizon())
+    driver.answer(lease, OK)
+    assert driver.explain(A + "/").state == "completed"
 
 
 def test_what_was_synced_is_there_after_reopening(driver: Driver) -> None:
@@ -185,18 +154,15 @@ def test_a_lease_that_was_asked_for_longer_is_waited_for_longer(driver: Driver, 
 
 
 def test_after_a_power_loss_nobody_is_asked_before_unknown_leases_of_workers_elsewhere_have_ended(
-    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    driver: Driver,
 ) -> None:
     """Their last second is not on disk. A server that dies while it waits has not waited."""
-    boot = tmp_path / "boot_id"
-    monkeypatch.setattr(elsewhere, "BOOT_ID", boot)
     duration = driver.settings.frontier.lease_duration
     hosts = iter(range(10))
 
     def leases_after(kernel: str, worker: str, seconds: float = 0.0) -> bool:
         """Of a host that was never asked, so that it rests for nobody else's sake."""
-        boot.write_text(kernel)
-        driver.reopen()
+        driver.reopen(boot=kernel)
         driver.admit(seed(f"http://{next(hosts)}.test/"))
         driver.clock.advance(seconds)
         return bool(driver.lease(worker=worker))
@@ -212,18 +178,14 @@ def test_after_a_power_loss_nobody_is_asked_before_unknown_leases_of_workers_els
 
 
 def test_after_a_power_loss_the_longest_lease_that_anybody_elsewhere_had_is_waited_for(
-    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    driver: Driver,
 ) -> None:
-    boot = tmp_path / "boot_id"
-    monkeypatch.setattr(elsewhere, "BOOT_ID", boot)
     longer = 10 * driver.settings.frontier.lease_duration
-    boot.write_text("first")
-    driver.reopen()
+    driver.reopen(boot="first")
     driver.admit(seed("http://a.test/"), seed("http://b.test/"))
     driver.release(driver.lease_one(worker=f"{REMOTE}w", capacity=1, duration=longer))
     driver.release(driver.lease_one(worker=f"{REMOTE}w", capacity=1))
-    boot.write_text("second")
-    driver.reopen()
+    driver.reopen(boot="second")
     driver.clock.advance(longer - 1)
     assert not driver.lease()
     driver.clock.advance(1)

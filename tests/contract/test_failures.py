@@ -40,6 +40,8 @@ PROMISED = {
     _K.TYPE_UNWANTED: (1, False, UrlState.REFUSED),
     _K.THROTTLED: (5, True, UrlState.DEAD_LETTER),
     _K.SERVER_ERROR: (5, True, UrlState.DEAD_LETTER),
+    _K.PROXY_FAILED: (5, True, UrlState.DEAD_LETTER),
+    _K.LOGIN_FAILED: (3, True, UrlState.DEAD_LETTER),
 }
 # Where the waits are not those of the setting.
 WAITS = {
@@ -49,6 +51,8 @@ WAITS = {
     _K.TLS_EXPIRED: (21_600.0, 86_400.0),
     _K.TLS_UNTRUSTED: (86_400.0,),
     _K.TLS_NAME: (86_400.0,),
+    _K.PROXY_FAILED: (60.0, 600.0, 3600.0),
+    _K.LOGIN_FAILED: (3600.0, 21_600.0),
 }
 
 

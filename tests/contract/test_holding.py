@@ -6,8 +6,6 @@ import msgspec
 import pytest
 
 from skitter.errors import StoreFailed
-from skitter.frontier.rocks import losing
-from skitter.frontier.rocks.store import Batch
 from skitter.model import (
     Copy,
     Failed,
@@ -229,27 +227,17 @@ def test_a_dead_letter_whose_answer_is_lost_is_tried_again(driver: Driver) -> No
     assert driver.explain(A + "/1").attempts == 0
 
 
-def test_a_loss_that_is_interrupted_is_gone_on_with(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than one turn's worth: each turn is whole, and none is done twice."""
-    fetched_in(driver, S1, *(f"{A}/{n}" for n in range(7)))
-    monkeypatch.setattr(losing, "_MOST", 3)
-    writes = driver.frontier._store.write
-    done: list[Batch] = []
-
-    def fail_the_second(batch: Batch) -> None:
-        done.append(batch)
-        if len(done) == 2:
-            raise StoreFailed("the test broke this write")
-        writes(batch)
-
-    monkeypatch.setattr(driver.frontier._store, "write", fail_the_second)
-    with pytest.raises(StoreFailed):
+def test_a_loss_that_is_interrupted_is_gone_on_with(start: Start) -> None:
+    """More than one step's worth of 2,000: each step is whole, and none is done twice."""
+    driver = start(OBJECTS, audited=False)
+    fetched_in(driver, S1, *(f"{A}/{n}" for n in range(2_100)))
+    with driver.failing_commits(after=1), pytest.raises(StoreFailed):
         driver.lost(S1)
-    assert driver.stats().lost == 3
+    assert driver.stats().lost == 2_000
     driver.reopen()
-    assert driver.lost(S1) == 5
+    assert driver.lost(S1) == 101
     stats = driver.stats()
-    assert (stats.lost, stats.urls["queued"], stats.pages) == (8, 7, 0)
+    assert (stats.lost, stats.urls["queued"], stats.pages) == (2_101, 2_100, 0)
 
 
 def test_a_segment_with_nothing_but_stale_outcomes_is_held_too(driver: Driver) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from skitter.frontier.bundles import bundled
+from skitter.frontier.link_batches import pack
 from skitter.model import FailureKind, Fetched, Host, HostPolicy
 from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, Settings, TrapSettings
 from tests.contract.conftest import Start
 from tests.frontier_kit import NO_RULES, OK, Driver, discovered, failed, seed
-from tests.keys import key_of
 
 A = "http://a.test"
 USUAL = FrontierSettings().tasks_per_lease
@@ -78,7 +77,7 @@ def test_a_stale_token_can_neither_renew_nor_release(driver: Driver) -> None:
 
 
 def test_a_lease_holds_what_a_polite_worker_finishes_well_before_its_deadline(start: Start) -> None:
-    driver = start(Settings(traps=TrapSettings(enabled=False)))
+    driver = start(Settings(traps=TrapSettings(mode="off")))
     driver.open_host(A + "/")
     driver.admit(*(discovered(f"{A}/{i}") for i in range(200)))
     sizes = []
@@ -199,10 +198,9 @@ def test_bounded_caches_change_nothing(start: Start, cached_hosts: int, recent_k
     hosts = [f"http://h{i}.test" for i in range(8)]
     links = tuple(discovered(f"{host}/{i}") for host in hosts for i in range(4))
     driver.admit(*(seed(host + "/") for host in hosts))
-    driver.serve(12, Fetched(status=200, bundles=bundled(links)), capacity=5)
+    driver.serve(12, Fetched(status=200, link_batches=pack(links)), capacity=5)
     driver.promote()
     assert driver.stats().urls["completed"] == 8 * 5
-    assert len(driver.frontier._book._hosts) <= cached_hosts
 
 
 def test_a_worker_may_ask_for_fewer_tasks_of_a_host(driver: Driver) -> None:
@@ -218,7 +216,7 @@ def test_hosts_without_a_delay_that_are_leased_together_need_not_end_together(st
     settings = Settings(
         crawl=CrawlSettings(scope="any"),
         politeness=PolitenessSettings(delay=0.0),
-        traps=TrapSettings(enabled=False),
+        traps=TrapSettings(mode="off"),
     )
     driver = start(settings)
     hosts = [f"http://h{number}.test" for number in range(6)]
@@ -237,27 +235,3 @@ def test_hosts_without_a_delay_that_are_leased_together_need_not_end_together(st
     assert {at_once[Host(host)] for host in hosts[:4]} == {64}
     assert len({in_turn[Host(host)] for host in hosts[:4]}) == 4
     assert (in_turn[paced], in_turn[wide]) == (at_once[paced], at_once[wide]) == (20, 128)
-
-
-def test_what_is_kept_of_a_large_hosts_new_urls_follows_what_other_hosts_say_of_them(start: Start) -> None:
-    """The audit after every call compares it with the disk."""
-    driver = start(Settings(crawl=CrawlSettings(scope="any")))
-    hosts = [f"http://h{number}.test" for number in range(5)]
-    large = hosts[0]
-    driver.open_host(*(host + "/" for host in hosts))
-    leases = {lease.host: lease for lease in driver.lease()}
-    pages = [
-        tuple(discovered(f"{large}/{number}", priority=None) for number in half)
-        for half in (range(70), range(70, 140))
-    ]
-    driver.answer(leases[Host(large)], Fetched(status=200, bundles=bundled(pages[0])))
-    driver.answer(leases[Host(hosts[1])], Fetched(status=200, bundles=bundled(pages[1])))
-    assert key_of(large + "/139") in driver.frontier._book._held
-    before = driver.explain(large + "/139").priority
-    for host in hosts[2:]:
-        link = discovered(large + "/139", parent=key_of(host + "/"), priority=None)
-        driver.answer(leases[Host(host)], Fetched(status=200, bundles=bundled([link])))
-    assert driver.explain(large + "/139").priority > before
-    driver.clock.advance(1)
-    (lease,) = driver.lease()
-    assert lease.tasks[0].url == large + "/139"

@@ -9,15 +9,13 @@ import msgspec
 import pytest
 
 from skitter.frontier.base import Settlement
-from skitter.frontier.bundles import bundled, count_links
-from skitter.frontier.rocks.frontier import RocksFrontier
-from skitter.frontier.rocks.store import Store
-from skitter.model import Bundle, Discovered, Fetched, HostPolicy, TaskKind, Via
+from skitter.frontier.link_batches import count_links, pack
+from skitter.model import Discovered, Fetched, HostPolicy, LinkBatch, LinkColumns, TaskKind, Via
 from skitter.schedule.budgets import EARNED_BY_NOVELTY
 from skitter.settings import CrawlSettings, PolitenessSettings, Settings
 from skitter.urls.canonical import host_id, host_of
 from tests.contract.conftest import Start
-from tests.frontier_kit import NO_RULES, Driver, _Tables, discovered
+from tests.frontier_kit import NO_RULES, Driver, discovered
 from tests.keys import key_of
 
 A, B, C = "http://a.test", "http://b.test", "http://c.test"
@@ -29,11 +27,11 @@ TIGHT = msgspec.structs.replace(
 )
 
 
-def pages(count: int, tied: Callable[[Sequence[Discovered]], tuple[Bundle, ...]] = bundled) -> list[Fetched]:
+def pages(count: int, tied: Callable[[Sequence[Discovered]], tuple[LinkBatch, ...]] = pack) -> list[Fetched]:
     """Of links known and new, twice on a page, between hosts, refused, and to what a page needs."""
     chance = random.Random(7)
     return [
-        Fetched(status=200, size=9, digest=chance.randbytes(32), bundles=tied(links(chance)))
+        Fetched(status=200, size=9, digest=chance.randbytes(32), link_batches=tied(links(chance)))
         for _ in range(count)
     ]
 
@@ -54,19 +52,12 @@ def links(chance: random.Random) -> tuple[Discovered, ...]:
     ]
     if chance.random() < 0.3:
         needed = discovered(A + f"/{chance.randrange(80)}", via=Via.REQUISITE, parent=parent)
-        found.append(msgspec.structs.replace(needed, requisite=1))
+        found.append(msgspec.structs.replace(needed, kind=TaskKind.REQUISITE, nesting=1))
     return tuple(found)
 
 
-def singly(links: Sequence[Discovered]) -> tuple[Bundle, ...]:
-    return tuple(bundle for link in links for bundle in bundled([link]))
-
-
-def one_by_one(frontier: RocksFrontier) -> None:
-    admission = frontier._admission
-    admission.admit_run = lambda turn, run: [admission.admit(turn, found) for found in run]  # type: ignore[method-assign]
-    frontier._book.certain.lacks = lambda keys, ident: list(range(len(keys) // 16))  # type: ignore[assignment]
-    frontier._book.certain.unheard = lambda keys, *_: list(range(len(keys) // 16))  # type: ignore[assignment]
+def singly(links: Sequence[Discovered]) -> tuple[LinkBatch, ...]:
+    return tuple(link_batch for link in links for link_batch in pack([link]))
 
 
 def crawl(driver: Driver, answers: list[Fetched]) -> list[Settlement]:
@@ -85,33 +76,37 @@ def crawl(driver: Driver, answers: list[Fetched]) -> list[Settlement]:
     return settled
 
 
-def what_is_known(driver: Driver) -> dict[str, object]:
-    """Everything on disk. The row of a new URL may leave out what has its default: these are compared as read."""
-    tables = _Tables(driver.frontier)
-    return {**tables.raw, "urls": tables.urls}
+def what_is_known(driver: Driver) -> list[object]:
+    """All that the contract tells of the URLs that the pages may have named."""
+    pages = [
+        f"{host}{folder}{number}" for host in (A, B, C) for folder in ("/", "/no/") for number in range(80)
+    ]
+    return [
+        driver.stats(),
+        driver.ask(driver.frontier.hosts(limit=10)),
+        *(driver.explain(page + ending) for page in pages for ending in ("", ".zip")),
+    ]
 
 
 @pytest.mark.parametrize("settings", [OPEN, TIGHT], ids=["open", "tight"])
-def test_links_in_bundles_and_links_one_by_one_leave_the_same_frontier(
+def test_links_in_batches_and_links_one_by_one_leave_the_same_frontier(
     start: Start, settings: Settings
 ) -> None:
     plain, packed = pages(60, singly), pages(60)
     assert [count_links(page) for page in plain] == [count_links(page) for page in packed]
-    together, in_bundles, alone = start(settings), start(settings), start(settings)
-    one_by_one(alone.frontier)
+    alone, in_batches = start(settings), start(settings)
     expected = crawl(alone, plain)
     assert sum(one.added for one in expected) > 30
     assert sum(one.known for one in expected) > 30
-    for driver, answers in ((together, plain), (in_bundles, packed)):
-        assert crawl(driver, answers) == expected
-        assert what_is_known(driver) == what_is_known(alone)
+    assert crawl(in_batches, packed) == expected
+    assert what_is_known(in_batches) == what_is_known(alone)
 
 
 def test_a_page_that_links_one_url_twice_adds_it_once(start: Start) -> None:
     driver = start(OPEN)
     driver.open_host(A + "/")
     twice = (discovered(A + "/new"), discovered(A + "/new"))
-    settled = driver.fetch(Fetched(status=200, bundles=bundled(twice)))
+    settled = driver.fetch(Fetched(status=200, link_batches=pack(twice)))
     assert (settled.added, settled.known) == (1, 1)
 
 
@@ -120,7 +115,7 @@ def test_the_last_links_of_a_run_are_refused_when_the_budget_ends_within_it(star
     driver.open_host(A + "/")
     driver.set_policy(A, HostPolicy(budget=3))
     run = tuple(discovered(f"{A}/{number}") for number in range(5))
-    settled = driver.fetch(Fetched(status=200, bundles=bundled(run)))
+    settled = driver.fetch(Fetched(status=200, link_batches=pack(run)))
     assert (settled.added, settled.refused) == (2, 3)
 
 
@@ -128,9 +123,12 @@ def test_the_crawls_own_budget_ends_within_a_run_too(start: Start) -> None:
     driver = start(msgspec.structs.replace(OPEN, politeness=PolitenessSettings(delay=0.0, host_budget=3)))
     driver.open_host(A + "/")
     run = tuple(discovered(f"{A}/{number}") for number in range(60))
-    settled = driver.fetch(Fetched(status=200, bundles=bundled(run)))
-    room = 3 + EARNED_BY_NOVELTY - 1  # of which the seed has taken one
-    assert (settled.added, settled.refused) == (room, 60 - room)
+    settled = driver.fetch(Fetched(status=200, link_batches=pack(run)))
+    # of the budget the seed has taken one; what its page earns counts for the links of the next one
+    assert (settled.added, settled.refused) == (2, 58)
+    more = tuple(discovered(f"{A}/more/{number}") for number in range(60))
+    again = driver.fetch(Fetched(status=200, link_batches=pack(more)))
+    assert (again.added, again.refused) == (EARNED_BY_NOVELTY, 60 - EARNED_BY_NOVELTY)
 
 
 def test_a_url_found_in_a_turn_is_known_to_the_other_pages_of_that_turn(start: Start) -> None:
@@ -140,7 +138,7 @@ def test_a_url_found_in_a_turn_is_known_to_the_other_pages_of_that_turn(start: S
     leases = {lease.host: lease for lease in driver.lease()}
     new = [discovered(A + "/new", parent=key_of(host + "/"), priority=None) for host in (A, B, C)]
     outcomes = [
-        driver.outcome(leases[host_of(host + "/")], Fetched(status=200, bundles=bundled([link])))
+        driver.outcome(leases[host_of(host + "/")], Fetched(status=200, link_batches=pack([link])))
         for host, link in zip((A, B, C), new, strict=True)
     ]
     settled = driver.settle(*outcomes)
@@ -148,24 +146,54 @@ def test_a_url_found_in_a_turn_is_known_to_the_other_pages_of_that_turn(start: S
     assert driver.explain(A + "/new").priority == 70
 
 
-def test_links_to_what_another_host_is_known_to_have_leave_that_host_alone(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_links_to_what_another_host_is_known_to_have_leave_that_host_alone(start: Start) -> None:
     driver = start(OPEN)
     driver.open_host(A + "/", B + "/")
     driver.admit(discovered(B + "/known", parent=key_of(B + "/")))
-    lease = next(lease for lease in driver.lease() if lease.host == A)
-    driver.frontier._book._hosts.clear()
-    driver.frontier._book._dormant.clear()
-    read: list[bytes] = []
-    get = Store.get
-
-    def noted(store: Store, table: str, key: bytes) -> bytes | None:
-        read.append(table.encode() + key)
-        return get(store, table, key)
-
-    monkeypatch.setattr(Store, "get", noted)
+    driver.set_policy(B, HostPolicy(blocked=True))
+    driver.restart()  # what is known for certain is kept, rows of hosts are not
+    lease = driver.lease_one()
     link = discovered(B + "/known", parent=key_of(A + "/"))
-    driver.answer(lease, Fetched(status=200, bundles=bundled([link])))
-    assert b"hosts" + host_id(A) in read
-    assert b"hosts" + host_id(B) not in read
+    with driver.watched() as watch:
+        driver.answer(lease, Fetched(status=200, link_batches=pack([link])))
+    assert ("hosts", host_id(B)) not in watch.reads
+    with driver.watched() as watch:
+        driver.admit(discovered(B + "/new", parent=key_of(A + "/")))
+    assert ("hosts", host_id(B)) in watch.reads
+
+
+def test_a_link_with_a_priority_of_its_own_waits_in_the_tier_that_it_names(driver: Driver) -> None:
+    """As a sitemap tells it: two links of one batch, and the one that comes later goes first."""
+    driver.open_host(A + "/")
+    (batch,) = pack([discovered(A + "/low", priority=None), discovered(A + "/high", priority=None)])
+    batch = msgspec.structs.replace(batch, columns=LinkColumns(priority=(5, 78)))
+    driver.fetch(Fetched(status=200, link_batches=(batch,)))
+    driver.clock.advance(10)
+    assert [task.url for task in driver.lease_one().tasks] == [A + "/high", A + "/low"]
+
+
+@pytest.mark.parametrize("small", [True, False], ids=["small host", "large host"])
+@pytest.mark.parametrize("between", ["nothing", "end", "kill"])
+def test_what_was_too_deep_comes_in_when_a_shorter_way_leads_to_it(
+    start: Start, small: bool, between: str
+) -> None:
+    driver = start(OPEN)
+    driver.open_host(A + "/")
+    others = tuple(discovered(f"{A}/{number}", depth=1) for number in range(50 if small else 300))
+    driver.fetch(Fetched(status=200, link_batches=pack(others)))
+    deep = tuple(discovered(f"{A}/deep/{number}", depth=6) for number in range(3))
+    assert driver.fetch(Fetched(status=200, link_batches=pack(deep))).refused == 3
+    {"nothing": lambda: None, "end": driver.restart, "kill": driver.reopen}[between]()
+    again = (*deep, discovered(A + "/still/deep", depth=6))
+    settled = driver.fetch(Fetched(status=200, link_batches=pack(again)))
+    assert (settled.known, settled.refused) == (3, 1)
+    near = tuple(discovered(f"{A}/deep/{number}", depth=2) for number in range(2))
+    settled = driver.fetch(Fetched(status=200, link_batches=pack(near)))
+    assert settled.added == 2
+    assert driver.stats().refusals == {"depth": 2}
+    assert driver.explain(A + "/deep/0").depth == 2
+    assert [driver.explain(f"{A}/deep/{number}").state for number in range(3)] == [
+        "queued",
+        "queued",
+        "refused",
+    ]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from skitter.frontier.base import Explanation
-from skitter.frontier.bundles import bundled
-from skitter.frontier.rocks.kinds import kin_of
+from skitter.frontier.link_batches import pack
 from skitter.model import Discovered, FailureKind, Fetched, Host, Redirected, UrlState, VerdictKind, Via
 from skitter.settings import CrawlSettings, KeySettings, PolitenessSettings, Settings
-from skitter.urls.canonical import host_id, host_of
+from skitter.urls.canonical import host_of
 from skitter.urls.keys import Keys
 from tests.contract.conftest import Start
 from tests.frontier_kit import NO_RULES, OK, Driver, discovered, failed, redirected, robots
@@ -78,7 +77,7 @@ def test_redirects_among_urls_with_one_key_end_after_the_usual_number(driver: Dr
 def test_such_a_redirect_out_of_scope_is_not_followed(start: Start) -> None:
     driver = start(Settings(crawl=CrawlSettings(exclude=("gclid",))))
     driver.open_host(A + "/1")
-    driver.fetch(Fetched(status=200, bundles=bundled([discovered(A + "/2")])))
+    driver.fetch(Fetched(status=200, link_batches=pack([discovered(A + "/2")])))
     driver.clock.advance(1)
     driver.fetch(redirected(A + "/2?gclid=1"))
     assert driver.explain(A + "/2").state == "completed"
@@ -113,8 +112,6 @@ def test_a_page_that_moves_to_a_folded_host_is_asked_there_once(start: Start) ->
     driver.admit(folded("http://h.test/", Via.SEED))
     driver.fetch(NO_RULES)
     driver.clock.advance(1)
-    # as a lease of a host that repeats itself does; the audit compares it with the row
-    kin_of(driver.frontier._book, host_id("http://h.test"), keys.key_of("http://h.test/"), "http://h.test/")
     there = folded("https://www.h.test/", Via.REDIRECT, 1)
     driver.fetch(Redirected(status=301, location=there.url, target=there))
     driver.fetch(NO_RULES)

@@ -5,8 +5,18 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from skitter.frontier.bundles import bundled
-from skitter.model import Discovered, FailureKind, Fetched, HostPolicy, Refusal, Verdict, VerdictKind, Via
+from skitter.frontier.link_batches import pack
+from skitter.model import (
+    Discovered,
+    FailureKind,
+    Fetched,
+    HostPolicy,
+    Refusal,
+    TaskKind,
+    Verdict,
+    VerdictKind,
+    Via,
+)
 from skitter.schedule.priority import ByDepthAndLinks, tier_of
 from skitter.settings import CrawlSettings, FrontierSettings, PolitenessSettings, Settings
 from tests.contract.conftest import Start
@@ -18,7 +28,7 @@ A, FAR = "http://a.test", "http://far.test"
 
 def needed(url: str, *, depth: int = 0, level: int = 1, parent: str = A + "/") -> Discovered:
     found = discovered(url, via=Via.REQUISITE, depth=depth, parent=discovered(parent).key)
-    return replace(found, requisite=level, priority=None)
+    return replace(found, kind=TaskKind.REQUISITE, nesting=level, priority=None)
 
 
 def ask(driver: Driver, *found: Discovered) -> list[VerdictKind]:
@@ -72,7 +82,7 @@ def test_a_link_refused_for_its_type_is_fetched_again_when_a_page_needs_it(drive
     assert driver.explain(A + "/").state == "refused"
     assert ask(driver, needed(A + "/", parent=A + "/other")) == [ADDED]
     driver.clock.advance(2)
-    assert driver.lease_one().tasks[0].requisite == 1
+    assert driver.lease_one().tasks[0].kind is TaskKind.REQUISITE
 
 
 @pytest.mark.parametrize("recent_keys", [1, 1000])
@@ -90,7 +100,7 @@ def test_a_page_stays_a_page_and_a_requisite_a_requisite(driver: Driver) -> None
     driver.open_host(A + "/")
     found = [discovered(A + "/1"), needed(A + "/1"), needed(A + "/2"), discovered(A + "/2")]
     assert ask(driver, *found) == [ADDED, KNOWN, ADDED, KNOWN]
-    levels = {task.url: task.requisite for task in driver.lease_one().tasks}
+    levels = {task.url: task.nesting for task in driver.lease_one().tasks}
     assert levels == {A + "/": 0, A + "/1": 0, A + "/2": 1}
 
 
@@ -110,17 +120,19 @@ def test_requisites_are_fetches_and_no_pages(start: Start) -> None:
 
 def test_a_redirected_requisite_stays_one_and_brings_nothing_into_scope(driver: Driver) -> None:
     driver.open_host(A + "/")
-    driver.fetch(replace(OK, bundles=bundled([needed(A + "/pic")])))
+    driver.fetch(replace(OK, link_batches=pack([needed(A + "/pic")])))
     driver.clock.advance(2)
     moved = redirected(FAR + "/pic.png", depth=0)
-    driver.fetch(replace(moved, target=replace(moved.target, requisite=1, priority=None)))
+    driver.fetch(
+        replace(moved, target=replace(moved.target, kind=TaskKind.REQUISITE, nesting=1, priority=None))
+    )
     assert driver.explain(FAR + "/pic.png").state == "queued"
     assert "for a page that needs it" in driver.explain(FAR + "/pic.png").found
     assert ask(driver, discovered(FAR + "/page")) == [REFUSED]
     (lease,) = [one for one in driver.lease() if one.host == FAR]
     driver.answer(lease, robots())
     driver.clock.advance(2)
-    assert driver.lease_one().tasks[0].requisite == 1
+    assert driver.lease_one().tasks[0].kind is TaskKind.REQUISITE
 
 
 def test_robots_rules_hold_for_requisites(driver: Driver) -> None:
@@ -141,11 +153,11 @@ def test_a_requisite_waits_a_tier_below_its_page() -> None:
 def test_a_stylesheets_own_requisites_say_what_needs_them(driver: Driver) -> None:
     driver.open_host(A + "/")
     sheet = needed(A + "/a.css")
-    driver.fetch(replace(OK, bundles=bundled([sheet])))
+    driver.fetch(replace(OK, link_batches=pack([sheet])))
     driver.clock.advance(2)
     inner = needed(FAR + "/b.png", level=2, parent=sheet.url)
     assert (
-        driver.fetch(Fetched(status=200, size=9, content_type="text/css", bundles=bundled([inner]))).added
+        driver.fetch(Fetched(status=200, size=9, content_type="text/css", link_batches=pack([inner]))).added
         == 1
     )
     told = driver.explain(FAR + "/b.png")

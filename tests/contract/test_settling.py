@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 import pytest
 
 from skitter.frontier.base import Settled
-from skitter.frontier.bundles import bundled
+from skitter.frontier.link_batches import pack
 from skitter.model import (
     Copy,
     FailureKind,
     Fetched,
     Host,
     HostLease,
+    HostPolicy,
     NotModified,
     RecordAt,
     SegmentMark,
@@ -20,7 +23,7 @@ from skitter.model import (
     UrlState,
 )
 from skitter.settings import FrontierSettings
-from tests.frontier_kit import OK, Driver, discovered, failed, redirected, robots, seed, token_of
+from tests.frontier_kit import NO_RULES, OK, Driver, discovered, failed, redirected, robots, seed, token_of
 
 A = "http://a.test"
 COPY = Copy(url=A + "/", fetched_at=1.0, record_id="urn:uuid:1")
@@ -31,7 +34,7 @@ PAGE = Fetched(
     size=11,
     record=RecordAt("s1", 0, 99),
     copy=COPY,
-    bundles=bundled([discovered(A + "/linked"), discovered("http://far.test/"), discovered(A + "/linked")]),
+    link_batches=pack([discovered(A + "/linked"), discovered("http://far.test/"), discovered(A + "/linked")]),
 )
 
 
@@ -247,3 +250,51 @@ def test_an_outcome_of_the_wrong_kind_is_a_bug_and_leaves_nothing_behind(driver:
         driver.settle(driver.outcome(one, OK), driver.outcome(two, robots()))
     assert driver.stats() == before
     assert driver.settle(driver.outcome(one, OK))[0].settled is Settled.ACCEPTED
+
+
+def test_while_a_settling_is_open_every_other_call_that_writes_waits(driver: Driver) -> None:
+    driver.admit(seed("http://a.test/"), seed("http://b.test/"))
+    lease, other = driver.lease()
+    host = [(other.host, other.token)]
+
+    async def settle_slowly() -> None:
+        frontier, outcomes = driver.frontier, [driver.outcome(lease, NO_RULES)]
+        async with frontier.settling(outcomes) as settling:
+            calls = [
+                frontier.admit([seed("http://c.test/")]),
+                frontier.lease("w2", 10, 60.0),
+                frontier.renew(host, 90.0),
+                frontier.release(host),
+                frontier.settle([]),
+                frontier.reap(driver.clock.now()),
+                frontier.promote(driver.clock.now()),
+                frontier.stored("a.warc.gz"),
+                frontier.set_policy(other.host, HostPolicy(delay=5.0)),
+                frontier.requeue(),
+                frontier.refresh(),
+            ]
+            tasks = [asyncio.ensure_future(call) for call in calls]
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert not any(task.done() for task in tasks)
+            (settled,) = await settling.commit(outcomes)
+            assert settled.settled is Settled.ACCEPTED
+        await asyncio.gather(*tasks)
+
+    driver.run(settle_slowly())
+
+
+def test_a_settling_that_is_left_without_a_commit_changes_nothing(driver: Driver) -> None:
+    driver.admit(seed("http://a.test/"))
+    (lease,) = driver.lease()
+    before = driver.stats()
+
+    async def leave() -> None:
+        with pytest.raises(RuntimeError):
+            async with driver.frontier.settling([driver.outcome(lease, NO_RULES)]):
+                raise RuntimeError
+
+    driver.run(leave())
+    assert driver.stats() == before
+    (settled,) = driver.settle(driver.outcome(lease, NO_RULES))
+    assert settled.settled is Settled.ACCEPTED

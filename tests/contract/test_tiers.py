@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from skitter.schedule.priority import TIERS, TierTurns
+from skitter.schedule.priority import TIERS, TierScheduler
 from skitter.settings import FrontierSettings, PolitenessSettings, Settings
 from tests.contract.conftest import Start
 from tests.frontier_kit import NO_RULES, OK, Driver, seed
@@ -14,33 +14,33 @@ PRIORITY = (90, 60, 30, 10)
 ONE_BY_ONE = Settings(politeness=PolitenessSettings(delay=2.0), frontier=FrontierSettings(tasks_per_lease=1))
 
 
-def _serve(turns: TierTurns, tiers: list[int], times: int) -> list[int]:
+def _serve(scheduler: TierScheduler, tiers: list[int], times: int) -> list[int]:
     served = []
     for _ in range(times):
-        tier = turns.next_of(tiers)
-        turns.served(tier, 1)
+        tier = scheduler.choose(tiers)
+        scheduler.count_served(tier, 1)
         served.append(tier)
     return served
 
 
 def test_tiers_share_by_weight() -> None:
-    served = _serve(TierTurns(WEIGHTS), [0, 1, 2, 3], 1500)
+    served = _serve(TierScheduler(WEIGHTS), [0, 1, 2, 3], 1500)
     for tier, weight in enumerate(WEIGHTS):
         assert abs(served.count(tier) - 100 * weight) <= 10 * weight
 
 
 def test_a_tier_that_was_idle_gets_no_credit_for_it() -> None:
-    turns = TierTurns(WEIGHTS)
-    _serve(turns, [0], 8000)
-    served = _serve(turns, [0, 3], 90)
+    scheduler = TierScheduler(WEIGHTS)
+    _serve(scheduler, [0], 8000)
+    served = _serve(scheduler, [0, 3], 90)
     assert 72 <= served.count(0) <= 88
 
 
 def test_a_tier_gets_no_credit_for_the_time_before_all_were_idle() -> None:
-    turns = TierTurns(WEIGHTS)
-    _serve(turns, [3], 1000)
-    turns.empty(3)
-    assert _serve(turns, [0, 3], 90).count(3) >= 8
+    scheduler = TierScheduler(WEIGHTS)
+    _serve(scheduler, [3], 1000)
+    scheduler.set_idle(3)
+    assert _serve(scheduler, [0, 3], 90).count(3) >= 8
 
 
 def test_the_lowest_tier_advances_while_new_hosts_keep_coming_in_the_highest(driver: Driver) -> None:

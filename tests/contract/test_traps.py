@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+from msgspec.structs import replace
 
 from skitter.frontier.base import TrapView
 from skitter.model import HostPolicy, Redirected, Result, VerdictKind
-from skitter.settings import PolitenessSettings, Settings, TrapSettings
+from skitter.settings import CrawlSettings, PolitenessSettings, Settings, TrapSettings
 from tests.contract.conftest import Start
 from tests.frontier_kit import Driver, discovered, redirected, seed
 from tests.trap_kit import SETTINGS, WORDS, A, Site, Web, crawl, in_force, number_in, prose
@@ -52,6 +55,35 @@ def test_what_was_queued_when_the_verdict_fell_is_refused_as_well(driver: Driver
     asked = crawl(driver, calendar(web))
     assert len(asked) < 40
     assert driver.stats().refusals["trap"] >= 199 - len(asked)
+
+
+def test_a_verdict_also_refuses_what_a_loosened_rule_gives_back(start: Start, web: Web) -> None:
+    strict = replace(SETTINGS, crawl=CrawlSettings(scope="any", exclude=("/calendar/9..",)))
+    driver = start(strict)
+    later = [f"{A}/calendar/{month}" for month in range(900, 905)]
+    driver.admit(seed(A + "/"), *map(discovered, later))
+    crawl(driver, calendar(web))
+    refused = driver.stats().refusals["trap"]
+    driver.reopen(SETTINGS)
+    crawl(driver, calendar(web))
+    assert "excluded" not in driver.stats().refusals
+    assert driver.stats().refusals["trap"] == in_force(driver)[0].refused > refused
+    assert "verdict" in driver.explain(later[-1]).reason
+
+
+def test_what_verdicts_refused_comes_back_when_traps_are_turned_off_and_not_when_they_are_on_again(
+    driver: Driver, web: Web
+) -> None:
+    driver.admit(seed(A + "/"), *(discovered(f"{A}/calendar/{month}") for month in range(1, 100)))
+    crawl(driver, calendar(web))
+    refused = driver.stats().refusals["trap"]
+    driver.reopen(replace(SETTINGS, traps=TrapSettings(mode="off")))
+    assert driver.promote() == refused
+    assert driver.stats().came_back == {"trap": refused}
+    assert driver.stats().urls["queued"] == refused
+    driver.reopen(SETTINGS)
+    crawl(driver, calendar(web))
+    assert driver.stats().refusals["trap"] == in_force(driver)[0].refused > 0
 
 
 def test_pages_that_keep_being_different_are_crawled_whole(start: Start, web: Web) -> None:
@@ -139,15 +171,22 @@ def test_verdicts_survive_the_death_of_the_process(driver: Driver, web: Web) -> 
     assert driver.admit(discovered(f"{A}/calendar/5000"))[0].kind is VerdictKind.REFUSED
 
 
-def test_a_release_that_was_interrupted_is_gone_on_with(driver: Driver, web: Web) -> None:
-    driver.admit(seed(A + "/"), *(discovered(f"{A}/calendar/{month}") for month in range(1, 120)))
+def test_a_release_that_was_interrupted_is_gone_on_with(start: Start, web: Web) -> None:
+    """More than one step's worth of 2,000."""
+    driver = start(SETTINGS, audited=False)
+    driver.admit(seed(A + "/"), *(discovered(f"{A}/calendar/{month}") for month in range(1, 2_600)))
     crawl(driver, calendar(web))
     (view,) = in_force(driver)
-    undoing = driver.frontier.undo_trap(view.id)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skitter.frontier.rocks.verdicts._MOST", 10)
-        undoing.send(None)  # the first step of several
-    undoing.close()
+
+    async def undo_a_part() -> None:
+        undoing = asyncio.create_task(driver.frontier.undo_trap(view.id))
+        while (await driver.frontier.stats()).refusals["trap"] == view.refused:
+            await asyncio.sleep(0)
+        undoing.cancel()
+        await asyncio.gather(undoing, return_exceptions=True)
+
+    driver.run(undo_a_part())
+    assert 0 < driver.stats().refusals["trap"] < view.refused
     driver.reopen()
     assert driver.ask(driver.frontier.horizon()).next_at is not None
     while driver.promote():
@@ -172,7 +211,7 @@ def in_force_refused(view: TrapView, driver: Driver) -> int:
 
 
 def test_the_switch_turns_all_of_it_off(start: Start, web: Web) -> None:
-    off = Settings(crawl=SETTINGS.crawl, politeness=SETTINGS.politeness, traps=TrapSettings(enabled=False))
+    off = Settings(crawl=SETTINGS.crawl, politeness=SETTINGS.politeness, traps=TrapSettings(mode="off"))
     driver = start(off, audited=False)
     driver.admit(seed(A + "/"))
     assert len(crawl(driver, calendar(web), most=300)) >= 300

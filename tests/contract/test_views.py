@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skitter.frontier.base import Horizon, HostStanding
-from skitter.frontier.bundles import bundled
+from skitter.frontier.link_batches import pack
 from skitter.model import FailureKind, Fetched, Host, HostPolicy, RecordAt, Result
 from skitter.settings import CrawlSettings, Settings
 from tests.contract.conftest import Start
@@ -20,7 +20,7 @@ A, B = "http://a.test", "http://b.test"
 def test_explain_says_of_a_fetched_url_how_it_was_found_and_what_came_back(driver: Driver) -> None:
     driver.open_host(A + "/")
     child = discovered(A + "/child", parent=seed(A + "/").key)
-    driver.fetch(Fetched(status=200, bundles=bundled([child])))
+    driver.fetch(Fetched(status=200, link_batches=pack([child])))
     driver.clock.advance(1)
     lease = driver.lease_one()
     driver.clock.advance(0.25)

@@ -40,7 +40,11 @@ def test_a_setting_of_the_wrong_type_is_named_with_what_it_takes(tmp_path: Path)
 
 
 BAD_CRAWLS: list[tuple[list[str], str]] = [
-    (["--nonsense"], "unrecognized arguments: --nonsense; see skitter --help"),
+    (["--nonsense"], "unrecognized arguments: --nonsense; see skitter crawl --help"),
+    (["--max-page", "3"], "unrecognized arguments: --max-page; did you mean --max-pages?; see skitter crawl"),
+    (["--max-p", "3"], "unrecognized arguments: --max-p"),
+    (["--exclude", "-print"], "--exclude needs a value: write --exclude=-print if it begins with a dash"),
+    (["--delay", "--max-page=3"], "unrecognized arguments: --max-page; did you mean --max-pages?"),
     (["--max-pages", "many"], "must be a whole number"),
     (["--delay=-1"], "must be a number, 0 or more"),
     (["--scope", "hosts"], "did you mean host?"),
@@ -49,7 +53,13 @@ BAD_CRAWLS: list[tuple[list[str], str]] = [
     (["--resolve", "nonsense", "--contact", "me@example.org"], "is not of the form HOST:PORT"),
     (["--contact", "a\nb"], "must be printable ASCII"),
     (["--config", "/nowhere/x.toml"], "cannot be read"),
-    (["example.org/path"], "nor the name of a file; did you mean https://example.org/path?"),
+    (["example.org/path"], "https://example.org is a public host and there is no contact address"),
+    (
+        ["seeds.txt"],
+        "'seeds.txt' is not an http or https URL, nor a domain, nor the name of a file that is there",
+    ),
+    (["intranet/start"], "nor the name of a file that is there; did you mean https://intranet/start?"),
+    (["me@example.org"], "is not an http or https URL, nor a domain"),
     (["ftp://example.org/"], "is not an http or https URL"),
     (["http://"], "is not an http or https URL"),
     (["x" * 5000], "is not an http or https URL"),
@@ -82,10 +92,10 @@ def test_no_bad_command_changes_an_existing_crawl(crawled: Path, tmp_path: Path)
 
 def test_bad_seeds_in_a_file_are_named_with_their_line(tmp_path: Path) -> None:
     seeds = tmp_path / "seeds.txt"
-    seeds.write_bytes(b"\xef\xbb\xbf# mine\n\nhttp://127.0.0.1:9/\nwww.example.org\nb\xffd\nx\ny\nz\n")
+    seeds.write_bytes(b"\xef\xbb\xbf# mine\n\nhttp://127.0.0.1:9/\nwww/example\nb\xffd\nx\ny\nz\n")
     line = complaint(skitter("crawl", seeds, "--into", tmp_path / "c"), 2)
-    assert f"{seeds} line 4: 'www.example.org' is not" in line
-    assert "did you mean https://www.example.org?" in line
+    assert f"{seeds} line 4: 'www/example' is not" in line
+    assert "did you mean https://www/example?" in line
     assert "(and 2 more)" in line
 
 
@@ -136,17 +146,23 @@ def test_a_folder_that_is_missing_or_a_file_is_said_to_be(tmp_path: Path, look: 
 
 def test_a_crawl_does_not_start_in_a_file_or_under_one_or_under_an_impossible_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    assert "is a file" in complaint(skitter("crawl", SEED, "--into", tmp_path / "file"), 2)
-    assert "Not a directory" in complaint(skitter("crawl", SEED, "--into", tmp_path / "file" / "c"), 1)
-    assert "File name too long" in complaint(skitter("crawl", SEED, "--into", "x" * 5000), 1)
+    crawl = ("crawl", SEED, "--allow-private", "--into")
+    assert "is a file" in complaint(skitter(*crawl, tmp_path / "file"), 2)
+    assert "Not a directory" in complaint(skitter(*crawl, tmp_path / "file" / "c"), 1)
+    assert "File name too long" in complaint(skitter(*crawl, "x" * 5000), 1)
 
 
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        ((), "required: COMMAND"),
-        (("frob",), "invalid choice: 'frob'"),
-        (("crawl",), "required: --into"),
+        (("frob",), "'frob' is not a command; see skitter --help"),
+        (("crwal",), "'crwal' is not a command; did you mean crawl?"),
+        (("--verson",), "unrecognized arguments: --verson; did you mean --version?"),
+        (("crawl", "--ino", "x"), "unrecognized arguments: --ino; did you mean --into?; see skitter crawl"),
+        (("crawl",), "required: --into;"),
+        (("dead",), "required: DIR;"),
+        (("serve",), "required: DIR;"),
+        (("hosts", ".", "--standing", "backing-off"), "given_up; did you mean backing_off?"),
         (("explain", "nonsense", "--in"), "expected one argument"),
         (("hosts", ".", "--limit", "x"), "'x' is not a whole number, 1 or more"),
         (("hosts", ".", "--limit", "0"), "'0' is not a whole number, 1 or more"),
@@ -182,7 +198,9 @@ def test_a_folder_in_use_is_left_to_the_process_that_uses_it(tmp_path: Path) -> 
                 for second in (("crawl", "--into", into), ("crawl", "--into", into, "--max-pages", 1)):
                     line = complaint(skitter(*second), 1)
                     assert f"in use by process {holder.pid}: stop it first" in line
-                assert "in use by process" in complaint(skitter("policy", into, "h", "--block"), 1)
+                blocked = skitter("policy", into, "http://h", "--block")
+                assert said(blocked) == "http://h: blocked\n"
+                assert blocked.stderr == f"told the crawl that is running (pid {holder.pid})\n"
                 assert read_json("stats", into)["urls"]["queued"] == 1
                 assert (into / "crawl.toml").read_bytes() == settings
             finally:

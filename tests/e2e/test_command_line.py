@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,13 +84,17 @@ def crawled(tmp_path_factory: pytest.TempPathFactory, server: RawServer, config:
 
 
 def test_help_is_quick_and_lists_the_commands() -> None:
+    """By the processor's time, which a busy machine does not stretch much: it loads neither store nor fetcher."""
     seconds = []
     for _ in range(3):
-        begun = time.monotonic()
+        before = os.times()
         text = said(skitter("--help"))
-        seconds.append(time.monotonic() - begun)
+        after = os.times()
+        seconds.append(
+            after.children_user + after.children_system - before.children_user - before.children_system
+        )
         assert all(f"\n    {name} " in text for name in COMMANDS)
-    assert min(seconds) < 0.5
+    assert 0 < min(seconds) < 0.5
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -184,6 +188,10 @@ def test_a_policy_is_set_shown_and_cleared(crawled: Path, server: RawServer) -> 
         skitter("policy", crawled, host)
     )
     assert read_json("hosts", crawled)[0]["delay"] == 0.5
+    said(skitter("policy", crawled, host, "--max-age", "12h"))
+    assert "copies at most 43200 s old" in said(skitter("policy", crawled, host))
+    said(skitter("policy", crawled, host, "--max-age", "0"))
+    assert "never visited again" in said(skitter("policy", crawled, host))
     said(skitter("policy", crawled, host, "--block"))
     assert read_json("policy", crawled, host)[host]["blocked"] is True
     assert "no policy" in said(skitter("policy", crawled, host, "--clear"))

@@ -7,6 +7,7 @@ import json
 import signal
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 
@@ -66,7 +67,7 @@ class Trial:
     def deaths_of_workers(self) -> list[float]:
         log = (self._folder / "crawl" / "skitter.log").read_text()
         told = [json.loads(line) for line in log.splitlines() if '"worker_ended"' in line]
-        return [event["time"] for event in told]
+        return [datetime.fromisoformat(event["time"]).timestamp() for event in told]
 
     def _run(self, environ: Mapping[str, str]) -> int:
         command = web_crawl(self._web, self._folder / "crawl", self._folder / "quick.toml", *self._more)
@@ -88,15 +89,15 @@ def test_deaths_at_any_point_cost_nothing_but_effort(tmp_path: Path, point: Poin
 
 
 @pytest.mark.parametrize(
-    ("of_the_desk", "of_workers"),
+    ("of_the_committer", "of_workers"),
     [(Point.BEFORE_SETTLE, Point.BEFORE_DELIVERY), (Point.AFTER_SETTLE, Point.AFTER_DELIVERY)],
 )
 def test_deaths_of_a_desk_and_of_its_workers_cost_nothing_but_effort(
-    tmp_path: Path, of_the_desk: Point, of_workers: Point
+    tmp_path: Path, of_the_committer: Point, of_workers: Point
 ) -> None:
-    """The desk takes its workers along; workers, each of which dies in the run after that, are replaced."""
+    """The committer takes its workers along; workers, each of which dies in the run after that, are replaced."""
     with SyntheticWeb(PLAN, log=tmp_path / "requests.jsonl", latency=(0.0, 0.02)) as web:
         trial = Trial(tmp_path, web, "--workers", "2")
-        trial.dies_at(of_the_desk, 2)
+        trial.dies_at(of_the_committer, 2)
         trial.completes({ENVIRONMENT: f"{of_workers}:8"})
         assert trial.deaths_of_workers()

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.certificates import Certificates
 from tests.e2e.command import complaint, read_json, said, serving_site, skitter
-from tests.nameserver import nameserver
+from tests.nameserver import serving_names
 from tests.raw_server import RawServer, page, sends, serving
 
 ZONE = {"metadata.test": ("169.254.169.254",), "both.test": ("10.0.0.7", "fd00::7")}
@@ -24,31 +21,6 @@ NO_LINGER = {"SKITTER_CRAWL_LINGER": "0"}
 
 def moved(to: str) -> bytes:
     return page(b"", b"Location: " + to.encode(), status=b"302 Found")
-
-
-@contextmanager
-def names() -> Iterator[str]:
-    """A DNS server with the zone above, in a thread of its own; gives its address."""
-    ready, over, address = threading.Event(), asyncio.Event(), [""]
-    loop = asyncio.new_event_loop()
-
-    async def serve() -> None:
-        async with nameserver() as server:
-            for name, addresses in ZONE.items():
-                server.add(name, 60, *addresses)
-            address[0] = server.address
-            ready.set()
-            await over.wait()
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    assert ready.wait(10)
-    try:
-        yield address[0]
-    finally:
-        loop.call_soon_threadsafe(over.set)
-        thread.join(10)
-        loop.close()
 
 
 class Crawled:
@@ -64,7 +36,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     folder = tmp_path_factory.mktemp("guarded")
     pages = {"/": HOME, "/secret": b"never to be seen"}
     config = folder / "guarded.toml"
-    with names() as dns, serving_site(pages) as server:
+    with serving_names(ZONE) as dns, serving_site(pages) as server:
         elsewhere = f"http://127.0.0.1:{server.port}"
         pages |= {
             "/loopback": moved(elsewhere + "/secret"),

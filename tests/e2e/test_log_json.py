@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ from pathlib import Path
 from tests.e2e.command import ENVIRON, command, serving_site
 from tests.raw_server import RawServer
 
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+LEVELS = ("info", "warning", "error")
+OF_DISPLAY = ("note", "progress", "summary")
 PAGES = {"/": b"<a href='/missing'>one</a><a href='/broken'>two</a>", "/broken": b"HTTP/1.1 nonsense\r\n\r\n"}
 
 
@@ -26,8 +30,9 @@ def test_standard_error_is_json_to_the_last_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, b"")
     lines = [json.loads(line) for line in done.stderr.splitlines()]
     assert {"crawl_started", "crawl_ended", "summary"} <= {line["event"] for line in lines}
+    assert all(TIME.fullmatch(line["time"]) and line["level"] in LEVELS for line in lines)
     logged = [json.loads(line) for line in (tmp_path / "crawl" / "skitter.log").read_text().splitlines()]
-    assert [line for line in lines if "time" in line] == logged
+    assert [line for line in lines if line["event"] not in OF_DISPLAY] == logged
 
 
 def test_a_reader_that_does_not_read_costs_lines_and_no_time(tmp_path: Path) -> None:

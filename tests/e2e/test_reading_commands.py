@@ -180,7 +180,7 @@ def test_reading_goes_on_while_the_crawl_does(tmp_path: Path) -> None:
         return True
 
     folder, config = tmp_path / "crawl", tmp_path / "my.toml"
-    config.write_text(CONFIG + "[traps]\nenabled = false\n")
+    config.write_text(CONFIG + '[traps]\nmode = "off"\n')
     with serving(answer) as server:
         crawl = command(
             "crawl", server.url + "/", "--into", folder, "--config", config, "--max-depth", 1_000_000

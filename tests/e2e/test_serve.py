@@ -75,9 +75,10 @@ def test_a_start_that_cannot_be_is_one_line_and_makes_nothing(
     for arguments, told in (
         (("--listen", "0.0.0.0:0"), "without a token"),
         (("--listen", "nowhere"), "HOST:PORT"),
+        (("--listen", f"unix:{folder}/control.sock"), "is for commands"),
         (("--tokens", str(tmp_path / "none")), "cannot read tokens"),
     ):
-        assert main(["serve", str(folder), *arguments]) == 2
+        assert main(["serve", str(folder), "--new", *arguments]) == 2
         printed = capsys.readouterr().err
         assert told in printed
         assert printed.count("\n") == 1

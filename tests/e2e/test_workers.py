@@ -154,7 +154,7 @@ def children_of(child: Child) -> list[int]:
 def test_a_crawl_by_several_processes_is_exact_and_leaves_none_behind(
     trial: Trial, workers: int, beside: int
 ) -> None:
-    """Its own is one of them, unless they are many: then its desk has enough to do."""
+    """Its own is one of them, unless they are many: then its committer has enough to do."""
     crawl = trial.crawl("--workers", str(workers))
     awaited(trial.requested(40), crawl)
     processes = children_of(crawl)

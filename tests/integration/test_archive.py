@@ -29,7 +29,7 @@ TOOLS = Path(sys.executable).parent
 
 def opened(folder: Path, marks: tuple[SegmentMark, ...] = (), **settings: Any) -> Archive:
     about = {"operator": "Test", "http-header-user-agent": "skitter (+mailto:test@example.org)"}
-    return Archive.open(folder, ArchiveSettings(**settings), SystemClock(), marks, about)
+    return Archive.open(folder, ArchiveSettings(**settings), SystemClock(), marks, about, in_child=False)
 
 
 def stored(archive: Archive, given: Exchange, original: Copy | None = None) -> Archived:

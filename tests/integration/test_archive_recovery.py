@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from pyarrow.parquet import ParquetFile
 
 from skitter.archive import segments as segments_module
-from skitter.archive.rows import Said
+from skitter.archive.facts import Facts
 from skitter.archive.store import Archive
 from skitter.clock import SystemClock
 from skitter.errors import ArchiveFailed, DiskFull
@@ -67,7 +67,7 @@ class Ledger:
 
 
 def opened(folder: Path, ledger: Ledger, settings: ArchiveSettings = SMALL) -> Archive:
-    return Archive.open(folder, settings, SystemClock(), ledger.marks(), {})
+    return Archive.open(folder, settings, SystemClock(), ledger.marks(), {}, in_child=False)
 
 
 def crawl(archive: Archive, ledger: Ledger, rounds: Iterator[int]) -> None:
@@ -90,8 +90,8 @@ def crawl(archive: Archive, ledger: Ledger, rounds: Iterator[int]) -> None:
 
 def append(archive: Archive, url: str) -> None:
     body = url.encode() * 20
-    said = Said(text=url, links=((f"{url}/next", Link("next", "Next")),))
-    stored_in(archive, exchange(url, body), said=said)
+    facts = Facts(text=url, links=((f"{url}/next", Link("next", "Next")),))
+    stored_in(archive, exchange(url, body), facts=facts)
 
 
 def rows(folder: Path, table: str) -> list[dict[str, Any]]:
@@ -311,7 +311,7 @@ def test_bytes_that_a_power_loss_took_are_reported_and_nothing_is_removed(tmp_pa
     os.truncate(path, path.stat().st_size - 7)
     before = {each.name: each.read_bytes() for each in folder.iterdir()}
     with pytest.raises(ArchiveFailed, match=rf"{end} lacks 7 of its \d+ committed bytes.*put back") as failed:
-        Archive.open(folder, SMALL, SystemClock(), [mark], {})
+        Archive.open(folder, SMALL, SystemClock(), [mark], {}, in_child=False)
     assert "\n" not in str(failed.value)
     assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
 
@@ -319,7 +319,12 @@ def test_bytes_that_a_power_loss_took_are_reported_and_nothing_is_removed(tmp_pa
 def test_a_committed_segment_that_is_gone_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ArchiveFailed, match="is gone with its 900 committed bytes"):
         Archive.open(
-            tmp_path, SMALL, SystemClock(), [SegmentMark("a-20260101000000-00000.warc.gz", 900, 90)], {}
+            tmp_path,
+            SMALL,
+            SystemClock(),
+            [SegmentMark("a-20260101000000-00000.warc.gz", 900, 90)],
+            {},
+            in_child=False,
         )
 
 
@@ -329,7 +334,7 @@ def test_a_segment_that_does_not_begin_as_one_is_reported(tmp_path: Path, settin
     mark = abandoned(folder, settings)
     (folder / f"{mark.segment}.open").write_bytes(b"\0" * mark.length)
     with pytest.raises(ArchiveFailed, match="does not begin with a warcinfo record"):
-        Archive.open(folder, SMALL, SystemClock(), [mark], {})
+        Archive.open(folder, SMALL, SystemClock(), [mark], {}, in_child=False)
 
 
 @pytest.mark.parametrize("before", [SMALL, SMALL_ZSTD], ids=["to zstd", "to gzip"])
@@ -347,6 +352,21 @@ def test_a_segment_is_finished_in_the_compression_it_was_begun_with(
     commit(archive, ledger, "http://a.test/after")
     archive.close()
     assert_holds_exactly(folder, ledger.urls())
+
+
+def test_rows_of_another_version_are_refused_in_words_and_nothing_is_changed(tmp_path: Path) -> None:
+    """The version before wrote rows without a heading, as frames of an array of 33 values."""
+    folder = tmp_path / "archive"
+    mark = abandoned(folder)
+    (journal,) = folder.glob("*.rows.open")
+    earlier = b"\xc1" + (mark.rows_length - 5).to_bytes(4, "little") + b"\xdc\0\x21"
+    journal.write_bytes(earlier.ljust(mark.rows_length, b"\xa0"))
+    before = {each.name: each.read_bytes() for each in folder.iterdir()}
+    with pytest.raises(
+        ArchiveFailed, match=r"another version of skitter.*run the crawl once more with that version"
+    ):
+        Archive.open(folder, SMALL, SystemClock(), [mark], {}, in_child=False)
+    assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
 
 
 def commit(archive: Archive, ledger: Ledger, url: str) -> None:
@@ -391,9 +411,9 @@ def append_without_end(archive: Archive, ledger: Ledger) -> None:
     noise = random.Random(3).randbytes(3000)
     for number in itertools.count():
         url = f"http://a.test/{number}"
-        said = Said(text=url, links=((f"{url}/next", Link("next")),))
+        facts = Facts(text=url, links=((f"{url}/next", Link("next")),))
         sent = exchange(url=url, body=noise + url.encode())
-        stored_in(archive, sent, said=said)
+        stored_in(archive, sent, facts=facts)
         commit(archive, ledger, url)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 import sys
@@ -10,26 +9,26 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pytest
 from pyarrow.parquet import ParquetFile
 
 from skitter.archive import segments as segments_module
-from skitter.archive.parts import TABLES, parts_of, recover_parts
-from skitter.archive.rowpieces import row_pieces
-from skitter.archive.rows import Pieces, Said, framed_row, rows_in, tables_told, whole_frames
+from skitter.archive.facts import Facts
+from skitter.archive.schema import TABLES as SCHEMA
 from skitter.archive.store import Archive
-from skitter.archive.tables import write_parts
+from skitter.archive.tables.journal import entries, whole_frames
+from skitter.archive.tables.parts import parts_of, recover_parts
 from skitter.clock import SystemClock
 from skitter.errors import SettingsError
-from skitter.model import Copy, Link, RecordAt, SegmentMark
+from skitter.model import Copy, Link, SegmentMark
 from skitter.settings import ArchiveSettings
 from skitter.testing.clock import FakeClock
 from tests.exchanges import BODY, SENT_AT, exchange, finished_records, stored_in
 
+TABLES = tuple(table.name for table in SCHEMA)
 URL = "https://www.example.co.uk:8443/a/b?c=d"
-SAID = Said(
+FACTS = Facts(
     depth=3,
     media_type="text/html",
     charset="utf-8",
@@ -46,12 +45,12 @@ SAID = Said(
 
 
 def opened(folder: Path, marks: tuple[SegmentMark, ...] = (), **settings: Any) -> Archive:
-    return Archive.open(folder, ArchiveSettings(**settings), SystemClock(), marks, {})
+    return Archive.open(folder, ArchiveSettings(**settings), SystemClock(), marks, {}, in_child=False)
 
 
-def stored(archive: Archive, url: str = URL, said: Said = SAID, **rest: Any) -> None:
+def stored(archive: Archive, url: str = URL, facts: Facts = FACTS, **rest: Any) -> None:
     given = exchange(url, ended_at=SENT_AT + 0.25, **rest)
-    stored_in(archive, given, said=said)
+    stored_in(archive, given, facts=facts)
 
 
 def commit(archive: Archive) -> tuple[SegmentMark, ...]:
@@ -102,7 +101,7 @@ def test_a_page_is_told_by_the_names_of_common_crawl(tmp_path: Path) -> None:
 def test_links_and_text_are_told_beside_it(tmp_path: Path) -> None:
     archive = opened(tmp_path)
     stored(archive)
-    stored(archive, "http://a.test/plain", Said())
+    stored(archive, "http://a.test/plain", Facts())
     commit(archive)
     archive.close()
     (links,) = read(tmp_path, "links").to_pylist()
@@ -130,7 +129,7 @@ def test_addresses_defaults_and_odd_urls_have_no_parts_that_they_lack(tmp_path: 
         "nonsense",
         "http://a:99999/",
     ):
-        stored(archive, url, Said())
+        stored(archive, url, Facts())
     commit(archive)
     archive.close()
     rows = read(tmp_path, "pages").to_pylist()
@@ -175,12 +174,12 @@ def test_committed_rows_are_readable_while_the_crawl_runs(
 
 def test_rows_of_a_slow_crawl_do_not_wait_for_company(tmp_path: Path) -> None:
     clock = FakeClock(SENT_AT)
-    archive = Archive.open(tmp_path, ArchiveSettings(), clock, (), {})
+    archive = Archive.open(tmp_path, ArchiveSettings(), clock, (), {}, in_child=False)
     stored(archive)
     commit(archive)
     archive.rest()
     assert not (tmp_path / "pages").exists()
-    clock.advance(segments_module.SECONDS_A_PART)
+    clock.advance(ArchiveSettings().table_seconds)
     stored(archive, "http://a.test/2")
     commit(archive)
     archive.rest()
@@ -194,7 +193,7 @@ def test_a_long_journal_becomes_parts_of_bounded_size(
     monkeypatch.setattr(segments_module, "BYTES_A_PART", 1_000)
     archive = opened(tmp_path)
     for number in range(9):
-        stored(archive, f"http://a.test/{number}", Said(text="x" * (number * 400)))
+        stored(archive, f"http://a.test/{number}", Facts(text="x" * (number * 400)))
     (mark,) = commit(archive)
     archive.close()
     parts = parts_of(tmp_path, "pages", mark.segment.removesuffix(".warc.gz"))
@@ -258,29 +257,6 @@ def test_recovery_keeps_what_all_tables_hold_and_no_part_beyond_the_mark(tmp_pat
     assert parts_of(tmp_path, "text", "a") == []
 
 
-def test_rows_that_an_earlier_version_left_are_told_as_well(tmp_path: Path) -> None:
-    """They have no digest of the text, and their text is a string."""
-    row = msgspec.msgpack.decode(
-        b"".join(framed_row(_pieces(Said(text="caf\xe9", links=SAID.links)), RecordAt("s", 1, 2), ""))[5:]
-    )
-    earlier = [value.decode() if isinstance(value, bytes) else value for value in row[:-1]]
-    packed = msgspec.msgpack.encode(earlier)
-    journal = b"\xc1" + len(packed).to_bytes(4, "little") + packed
-    assert tables_told(journal) == set(TABLES)
-    assert write_parts(tmp_path, TABLES, "s.warc.gz", "s", journal, 0, len(journal)) == 1
-    (page,) = read(tmp_path, "pages").to_pylist()
-    (text,) = read(tmp_path, "text").to_pylist()
-    assert text["text"] == "caf\xe9"
-    assert page["text_digest"] == "sha256:" + hashlib.sha256("caf\xe9".encode()).hexdigest()
-    assert len(read(tmp_path, "links").to_pylist()[0]["links"]) == 3
-
-
-def _pieces(said: Said) -> Pieces:
-    return row_pieces(
-        exchange(URL), said, uri=URL, surt="k", digest="", mime="", with_links=True, with_text=True
-    )
-
-
 def test_a_cut_journal_is_read_up_to_its_last_whole_row(tmp_path: Path) -> None:
     archive = opened(tmp_path)
     stored(archive)
@@ -292,7 +268,7 @@ def test_a_cut_journal_is_read_up_to_its_last_whole_row(tmp_path: Path) -> None:
     for cut in range(first.rows_length, len(content)):
         assert whole_frames(content[:cut]) == first.rows_length
     hole = bytes(first.rows_length) + content[first.rows_length :]
-    assert [row.url for row in rows_in(hole)] == ["http://a.test/2"]
+    assert [entry.rows["links"][0][0] for entry in entries(hole)] == ["http://a.test/2"]
     archive.close()
 
 

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from skitter.desk.brain import Delivery
+from skitter.committer.work_source import Delivery
+from skitter.fetch_stack import open_fetch_stack
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Settlement, Stats
-from skitter.hands import open_hands
+from skitter.runtime.listening import listen_for_workers
 from skitter.seeds import read_seeds
-from skitter.service.access import Access
+from skitter.service.http.access import Access
 from skitter.settings import FetchSettings, FrontierSettings, PolitenessSettings, Settings, TrapSettings
-from skitter.wiring import Office, open_office, serving_office
-from skitter.worker.link import Link
+from skitter.wiring import CrawlServices, open_services
+from skitter.worker.http_link import HttpLink
 from skitter.worker.loop import Loop
-from skitter.worker.remote import RemoteBrain
+from skitter.worker.remote_work_source import RemoteWorkSource
 from tests.keys import KEYS
 from tests.raw_server import page, serving
 
@@ -51,34 +52,34 @@ class SlowHost:
 class BusyDesk:
     """While a page is in flight another one is delivered, and two leases could run out before that is settled."""
 
-    def __init__(self, office: Office, host: SlowHost, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._office = office
+    def __init__(self, services: CrawlServices, host: SlowHost, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._services = services
         self._host = host
-        self._settled = office.desk.settled
+        self._settled = services.committer.commit_batch
         self.was_busy = False
-        monkeypatch.setattr(office.desk, "settled", self.settled)
+        monkeypatch.setattr(services.committer, "commit_batch", self.settled)
 
     async def settled(self, deliveries: Sequence[Delivery]) -> list[Settlement]:
         if self._host.is_asked.is_set() and not self.was_busy:
             self.was_busy = True
-            clock, desk = self._office.clock, self._office.desk
+            clock, committer = self._services.clock, self._services.committer
             until = clock.now() + 2 * LEASE
             while clock.now() < until:
-                await desk.beat()  # which ends the leases that have run out
+                await committer.beat()  # which ends the leases that have run out
                 await asyncio.sleep(0.02)
             self._host.may_answer.set()
         return await self._settled(deliveries)
 
 
-async def work(office: Office, where: str) -> Stats:
-    link = Link(where)
-    brain = RemoteBrain(link, office.clock, "worker")
-    settings = await brain.join()
-    async with open_hands(settings, office.clock) as hands:
-        loop = Loop(brain, hands.step, office.clock, settings, name="worker")
+async def work(services: CrawlServices, where: str) -> Stats:
+    link = HttpLink(where)
+    source = RemoteWorkSource(link, services.clock, "worker")
+    settings = await source.join()
+    async with open_fetch_stack(settings, services.clock) as stack:
+        loop = Loop(source, stack.step, services.clock, settings, name="worker")
         running = asyncio.create_task(loop.run())
         async with asyncio.timeout(60):
-            while (stats := await office.frontier.stats()).urls["completed"] < PAGES + 1:
+            while (stats := await services.frontier.stats()).urls["completed"] < PAGES + 1:
                 await asyncio.sleep(0.02)
                 assert not running.done()
         loop.drain()
@@ -95,12 +96,12 @@ def test_a_settle_that_takes_longer_than_a_lease_costs_no_lease_and_no_request(
     async def crawl(seeds: list[str]) -> tuple[Stats, bool]:
         folder = CrawlFolder(tmp_path)
         async with (
-            open_office(folder, SETTINGS) as office,
-            serving_office(office, folder, SETTINGS, "127.0.0.1:0", Access()) as (where, _),
+            open_services(folder, SETTINGS) as services,
+            listen_for_workers(services, folder, SETTINGS, "127.0.0.1:0", Access(), print) as where,
         ):
-            await office.frontier.admit(read_seeds(seeds, [], KEYS))
-            desk = BusyDesk(office, slow, monkeypatch)
-            return await work(office, where), desk.was_busy
+            await services.frontier.admit(read_seeds(seeds, [], KEYS))
+            committer = BusyDesk(services, slow, monkeypatch)
+            return await work(services, where), committer.was_busy
 
     def quick(connection: socket.socket, raw: bytes) -> bool:
         connection.sendall(page(b"a page"))

@@ -10,35 +10,35 @@ import pytest
 
 from skitter.errors import DiskFull, StoreFailed
 from skitter.folder import CrawlFolder
-from skitter.frontier.rocks.frontier import RocksFrontier
-from skitter.frontier.rocks.memory import MemoryPlan
-from skitter.frontier.rocks.store import Batch, Store
+from skitter.frontier.engine.frontier import EngineFrontier
+from skitter.frontier.stores.rocks import RocksChanges, RocksStore
+from skitter.frontier.tables.memory_plan import MemoryPlan
 from skitter.settings import FrontierSettings, Settings
-from skitter.wiring import Office, open_office
+from skitter.wiring import CrawlServices, open_services
 from tests.frontier_kit import seed
 
 URL = "http://a.test/"
 
 
 async def _opened_and_closed(folder: Path, fail: str = "") -> None:
-    async with open_office(CrawlFolder(folder), Settings()) as office:
-        await office.frontier.admit([seed(URL)])
-        _spoil(office, fail)
+    async with open_services(CrawlFolder(folder), Settings()) as services:
+        await services.frontier.admit([seed(URL)])
+        _spoil(services, fail)
 
 
-def _spoil(office: Office, what: str) -> None:
+def _spoil(services: CrawlServices, what: str) -> None:
     if what == "archive":
-        whole = office.archive.close
+        whole = services.archive.close
 
         def close(*, durable: bool) -> None:
             whole(durable=durable)
             raise DiskFull("no room")
 
-        office.archive.close = close  # type: ignore[method-assign,assignment]
+        services.archive.close = close  # type: ignore[method-assign,assignment]
     elif what == "frontier":
-        frontier = office.frontier
-        assert isinstance(frontier, RocksFrontier)
-        store = frontier._store
+        frontier = services.frontier
+        assert isinstance(frontier, EngineFrontier)
+        store = frontier._cache.store
         whole_store = store.close
 
         def close_store() -> None:
@@ -51,7 +51,7 @@ def _spoil(office: Office, what: str) -> None:
         async def sync() -> None:
             raise StoreFailed("not synced")
 
-        office.frontier.sync = sync  # type: ignore[method-assign]
+        services.frontier.sync = sync  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize(
@@ -69,38 +69,38 @@ def test_what_fails_while_one_is_closed_is_told_and_the_other_is_closed(
 
 def test_a_frontier_that_is_closed_twice_is_closed_once(tmp_path: Path) -> None:
     async def main() -> None:
-        async with open_office(CrawlFolder(tmp_path), Settings()) as office:
-            await office.frontier.admit([seed(URL)])
-            await office.frontier.sync()
-            await office.frontier.close()
-            await office.frontier.close()
-            _spoil_sync(office)
+        async with open_services(CrawlFolder(tmp_path), Settings()) as services:
+            await services.frontier.admit([seed(URL)])
+            await services.frontier.sync()
+            await services.frontier.close()
+            await services.frontier.close()
+            _spoil_sync(services)
 
     asyncio.run(main())
     asyncio.run(_known_again(tmp_path))
 
 
-def _spoil_sync(office: Office) -> None:
+def _spoil_sync(services: CrawlServices) -> None:
     """A store that is closed cannot be synced: it was, before."""
 
     async def sync() -> None:
         pass
 
-    office.frontier.sync = sync  # type: ignore[method-assign]
+    services.frontier.sync = sync  # type: ignore[method-assign]
 
 
 async def _known_again(folder: Path) -> None:
-    async with open_office(CrawlFolder(folder), Settings()) as office:
-        stats = await office.frontier.stats()
+    async with open_services(CrawlFolder(folder), Settings()) as services:
+        stats = await services.frontier.stats()
         assert stats.urls["queued"] == 1
 
 
 def test_nothing_is_left_in_memory_for_the_close_that_lets_no_other_thread_run(tmp_path: Path) -> None:
-    store = Store(tmp_path / "frontier", MemoryPlan.of(FrontierSettings()))
-    batch = Batch(store)
+    store = RocksStore(tmp_path / "frontier", MemoryPlan.of(FrontierSettings()))
+    batch = RocksChanges(store)
     for number in range(5_000):
         batch.put("urls", number.to_bytes(16, "big"), bytes(100))
-    store.write(batch)
+    store.commit(batch)
     tables, left = dict(store._tables), []
 
     class Looking:

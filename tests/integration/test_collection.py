@@ -13,13 +13,13 @@ import pyarrow
 import pytest
 
 import skitter
-from skitter.archive.surt import surt
+from skitter.archive.schema import TABLES
+from skitter.archive.warc.surt import surt
 from skitter.collection.captures import captures_of
 from skitter.collection.collection import Collection
 from skitter.collection.layout import read_layout
-from skitter.collection.schema import COLUMNS
 from skitter.collection.source import FolderSource
-from skitter.collection.tables import select_only
+from skitter.collection.tables import select_only, sql_type
 from skitter.errors import ArchiveFailed, NotACrawl, UsageError
 from tests.archives import Made, add_tables, make_crawl, page_body
 from tests.exchanges import SENT_AT, exchange
@@ -167,10 +167,11 @@ def test_an_index_line_that_is_still_being_written_is_not_read(tmp_path: Path) -
 def test_pages_have_the_promised_columns_and_short_names(tabled: Made, crawl: Made) -> None:
     for made in (tabled, crawl):
         with made.collection() as collection, collection.duckdb() as database:
-            for table, columns in COLUMNS.items():
-                described = {row[0]: row[1] for row in database.execute(f"describe {table}").fetchall()}
-                assert {name: described[name] for name in columns if name != "links"} == {
-                    name: kind for name, kind in columns.items() if name != "links"
+            for table in TABLES:
+                described = {row[0]: row[1] for row in database.execute(f"describe {table.name}").fetchall()}
+                promised = {column.name: sql_type(column) for column in table.columns}
+                assert {name: described[name].replace('"', "") for name in promised} == {
+                    name: kind.replace('"', "") for name, kind in promised.items()
                 }
             database.execute(
                 "select status, host, domain, path, mime, digest, language, fetched_at, file from pages"

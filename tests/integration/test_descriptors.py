@@ -13,7 +13,7 @@ from tests.e2e.command import ENVIRON, command, serving_site
 CHILD = """
 import resource, sys
 from skitter.settings import Settings
-from skitter.hands import raise_descriptor_limit
+from skitter.fetch_stack import raise_descriptor_limit
 
 soft, hard = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from skitter.collection.export import contents, tables, wacz
 from skitter.collection.export.target import whole
-from skitter.console.export import run_export
+from skitter.console.read.export import run_export
 from skitter.errors import DiskFull, UsageError
 from tests.archives import Made, add_tables, make_crawl, page_body
 from tests.exchanges import SENT_AT, read_with_fastwarc, read_with_warcio

@@ -11,7 +11,7 @@ import uvloop
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skitter.fetch.curl import Fetcher
+from skitter.fetch.curl import CurlFetcher
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import FetchSettings
 from skitter.urls.canonical import normalise
@@ -33,7 +33,7 @@ def test_the_recorded_request_is_what_the_server_received_byte_for_byte() -> Non
     "etag", ['"abc"', 'W/"x y"', '"caf\xe9"', '"a\rX-Injected: 1"', '"\x00"', '"\t;"', '";"', ";"]
 )
 def test_a_conditional_request_is_recorded_as_it_was_sent_whatever_the_validators(etag: str) -> None:
-    async def use(fetcher: Fetcher) -> Exchange | Failed:
+    async def use(fetcher: CurlFetcher) -> Exchange | Failed:
         return await fetcher.fetch(server.url + "/", etag=etag, last_modified="Sat, 01 Jan 2000 00:00:00 GMT")
 
     with serving(sends(b"HTTP/1.1 304 Not Modified\r\n\r\n")) as server:
@@ -57,7 +57,7 @@ def test_whatever_the_url_the_recorded_request_is_what_was_sent(echo: RawServer,
 
 
 def test_escapes_are_sent_as_the_url_has_them_and_the_next_request_is_not_confused() -> None:
-    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> list[Exchange | Failed]:
         paths = ("/%0a?%c3%9c", "/plain", "/%0A")
         return [await fetcher.fetch(server.url + path) for path in paths]
 
@@ -165,7 +165,7 @@ def test_more_than_the_content_length_is_not_read_into_the_next_answer() -> None
         connection.sendall(page(raw[5:6]) + b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong")
         return True
 
-    async def use(fetcher: Fetcher) -> list[bytes]:
+    async def use(fetcher: CurlFetcher) -> list[bytes]:
         found = [await fetcher.fetch(f"{server.url}/{name}") for name in "ab"]
         return [one.body for one in found if isinstance(one, Exchange)]
 
@@ -177,7 +177,7 @@ def test_more_than_the_content_length_is_not_read_into_the_next_answer() -> None
 
 
 def test_a_kept_connection_is_used_again() -> None:
-    async def use(fetcher: Fetcher) -> list[bool]:
+    async def use(fetcher: CurlFetcher) -> list[bool]:
         found = [await fetcher.fetch(f"{server.url}/{number}") for number in range(3)]
         return [one.reused_connection for one in found if isinstance(one, Exchange)]
 
@@ -187,7 +187,7 @@ def test_a_kept_connection_is_used_again() -> None:
 
 
 def test_a_kept_connection_that_was_closed_meanwhile_is_no_failure() -> None:
-    async def use(fetcher: Fetcher) -> int:
+    async def use(fetcher: CurlFetcher) -> int:
         found = []
         for number in range(5):
             found.append(await fetcher.fetch(f"{server.url}/{number}"))
@@ -199,7 +199,7 @@ def test_a_kept_connection_that_was_closed_meanwhile_is_no_failure() -> None:
 
 
 def test_a_connection_is_never_shared_between_hosts_on_one_address() -> None:
-    async def use(fetcher: Fetcher) -> None:
+    async def use(fetcher: CurlFetcher) -> None:
         for name in ("a.test", "b.test", "a.test"):
             assert isinstance(await fetcher.fetch(f"http://{name}/"), Exchange)
 
@@ -249,7 +249,7 @@ def test_two_hundred_requests_at_once_all_get_their_own_answer() -> None:
         connection.sendall(page(raw.split()[1]))
         return True
 
-    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> list[Exchange | Failed]:
         return await asyncio.gather(*(fetcher.fetch(f"{server.url}/{number}") for number in range(200)))
 
     with serving(answer) as server:
@@ -264,7 +264,7 @@ def test_a_cancelled_request_leaves_the_fetcher_usable() -> None:
         connection.sendall(page(b"fine"))
         return True
 
-    async def use(fetcher: Fetcher) -> None:
+    async def use(fetcher: CurlFetcher) -> None:
         for _ in range(5):
             slow = asyncio.create_task(fetcher.fetch(server.url + "/slow"))
             while not any(b"GET /slow" in one.raw for one in server.requests):

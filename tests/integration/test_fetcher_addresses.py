@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 import uvloop
 
-from skitter.fetch.curl import Fetcher
+from skitter.fetch.curl import CurlFetcher
 from skitter.fetch.guard import AddressGuard
 from skitter.fetch.resolver import Resolver
 from skitter.model import Exchange, Failed, FailureKind
@@ -26,7 +26,7 @@ CONTACT = IdentitySettings(contact="me@example.org")
 class Stage:
     """A fetcher that asks our own DNS server, by a clock that tests move."""
 
-    def __init__(self, fetcher: Fetcher, names: Nameserver, clock: FakeClock) -> None:
+    def __init__(self, fetcher: CurlFetcher, names: Nameserver, clock: FakeClock) -> None:
         self.fetcher, self.names, self.clock = fetcher, names, clock
 
     def points(self, name: str, *addresses: str) -> None:
@@ -41,7 +41,7 @@ async def stage(guard: AddressGuard, connect_timeout: float = 2.0) -> AsyncItera
         limits = FetchSettings(nameservers=(names.address,), connect_timeout=connect_timeout, dns_cache=1)
         clock = FakeClock()
         resolver = Resolver(limits, clock)
-        fetcher = Fetcher(limits, CONTACT, resolver, guard, clock)
+        fetcher = CurlFetcher(limits, CONTACT, resolver, guard, clock)
         try:
             yield Stage(fetcher, names, clock)
         finally:
@@ -63,8 +63,8 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
 class LocalNetwork(AddressGuard):
     """On loopback nothing is public; so 127.0.0.2 stands for the address that may be dialled."""
 
-    def refusal(self, address: str) -> str | None:
-        return None if address == "127.0.0.2" else super().refusal(address)
+    def refusal(self, address: str, port: int = 80) -> str | None:
+        return None if address == "127.0.0.2" else super().refusal(address, port)
 
 
 GUARD = LocalNetwork(allow_private=False)

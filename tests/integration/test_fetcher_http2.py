@@ -15,7 +15,7 @@ from h2.errors import ErrorCodes
 
 from skitter.archive.store import Archive
 from skitter.clock import SystemClock
-from skitter.fetch.curl import Fetcher
+from skitter.fetch.curl import CurlFetcher
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import ArchiveSettings, FetchSettings
 from tests.certificates import Certificates
@@ -54,7 +54,7 @@ def test_http2_is_spoken_where_offered_and_said_so(certificates: Certificates) -
 
 
 def test_the_recorded_request_says_in_http1_what_was_sent_in_http2(certificates: Certificates) -> None:
-    async def use(fetcher: Fetcher) -> Exchange | Failed:
+    async def use(fetcher: CurlFetcher) -> Exchange | Failed:
         return await fetcher.fetch("https://two.test/p?q=1", etag='"e"', last_modified="yesterday")
 
     with serving_http2(replies(b"x"), certificates.good("two.test")) as server:
@@ -81,7 +81,7 @@ def test_http1_is_spoken_where_http2_is_not_offered_or_not_wanted(
 
 
 def test_a_connection_is_kept_and_never_shared_between_hosts(certificates: Certificates) -> None:
-    async def use(fetcher: Fetcher) -> list[bool]:
+    async def use(fetcher: CurlFetcher) -> list[bool]:
         found = [await fetcher.fetch(f"https://{name}.test/") for name in "abab"]
         return [one.reused_connection for one in found if isinstance(one, Exchange)]
 
@@ -97,7 +97,7 @@ def test_the_archive_holds_it_as_http1_that_readers_understand(
     with serving_http2(replies(body, ("x-a", "1")), certificates.good("two.test")) as server:
         found = exchange("https://two.test/", limits(certificates, server))
     settings = ArchiveSettings(tables=(), metadata=False)
-    archive = Archive.open(tmp_path, settings, SystemClock(), (), {})
+    archive = Archive.open(tmp_path, settings, SystemClock(), (), {}, in_child=False)
     stored_in(archive, found)
     archive.marks()
     archive.committed()
@@ -113,7 +113,7 @@ def test_the_archive_holds_it_as_http1_that_readers_understand(
 
 
 def test_a_body_is_cut_at_the_limit_and_an_unwanted_one_not_read(certificates: Certificates) -> None:
-    async def use(fetcher: Fetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
         cut = await fetcher.fetch("https://two.test/")
         return cut, await fetcher.fetch(
             "https://two.test/", unwanted=lambda status, headers, start: "unwanted"
@@ -206,7 +206,7 @@ def test_broken_http2_is_a_failure_and_the_next_host_is_none_the_worse(
         chosen = reply if (":authority", "bad.test") in fields else replies(b"fine")
         return chosen(speaker, stream, fields)
 
-    async def use(fetcher: Fetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
         return await fetcher.fetch("https://bad.test/"), await fetcher.fetch("https://good.test/")
 
     with serving_http2(answer, certificates.good("bad.test", "good.test")) as server:
@@ -260,7 +260,7 @@ def _listens(port: int) -> bool:
 
 
 def test_nginx_is_asked_in_http2(certificates: Certificates, nginx: str) -> None:
-    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> list[Exchange | Failed]:
         return [await fetcher.fetch(nginx + "/") for _ in range(3)]
 
     found = run(use, FetchSettings(ca_file=certificates.ca_file))

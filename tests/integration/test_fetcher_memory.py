@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-from skitter.fetch.bodies import Bodies
-from skitter.fetch.curl import Fetcher
+from skitter.fetch.body_budget import BodyBudget
+from skitter.fetch.curl import CurlFetcher
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import FetchSettings
 from tests.fetching import fetch, run
@@ -22,21 +22,21 @@ BODY = b"x" * LENGTH
 PATIENT = FetchSettings(body_memory=1_500_000, first_byte_timeout=30, stall_timeout=30, total_timeout=60)
 
 
-def bodies_of(fetcher: Fetcher) -> Bodies:
+def bodies_of(fetcher: CurlFetcher) -> BodyBudget:
     return fetcher._bodies
 
 
 def test_more_than_memory_holds_arrives_whole_one_after_the_other() -> None:
     most = 0
 
-    async def use(fetcher: Fetcher) -> None:
+    async def use(fetcher: CurlFetcher) -> None:
         async def one() -> None:
             nonlocal most
             found = await fetcher.fetch(server.url + "/")
             assert isinstance(found, Exchange), found
             assert found.body == BODY
             most = max(most, bodies_of(fetcher).held)
-            fetcher.let_go(found)
+            fetcher.release(found)
 
         async with asyncio.timeout(50):
             await asyncio.gather(*(one() for _ in range(COUNT)))
@@ -48,7 +48,7 @@ def test_more_than_memory_holds_arrives_whole_one_after_the_other() -> None:
 
 
 def test_while_long_bodies_wait_for_memory_short_ones_are_fetched() -> None:
-    async def use(fetcher: Fetcher) -> None:
+    async def use(fetcher: CurlFetcher) -> None:
         kept = [await fetcher.fetch(long.url + "/") for _ in range(2)]
         waiting = asyncio.create_task(fetcher.fetch(long.url + "/"))
         found = await fetcher.fetch(short.url + "/")
@@ -56,7 +56,7 @@ def test_while_long_bodies_wait_for_memory_short_ones_are_fetched() -> None:
         assert not waiting.done()
         for exchange in kept:
             assert isinstance(exchange, Exchange)
-            fetcher.let_go(exchange)
+            fetcher.release(exchange)
         assert isinstance(await waiting, Exchange)
 
     with serving(sends(page(BODY))) as long, serving(sends(page(b"short"))) as short:
@@ -68,13 +68,13 @@ def test_a_body_that_waits_for_memory_is_neither_stalled_nor_quiet() -> None:
     limits = FetchSettings(body_memory=1_500_000, first_byte_timeout=1, stall_timeout=1, total_timeout=4)
     quiet = 0
 
-    async def use(fetcher: Fetcher) -> Exchange | Failed:
+    async def use(fetcher: CurlFetcher) -> Exchange | Failed:
         nonlocal quiet
         for _ in range(2):
             await fetcher.fetch(server.url + "/")  # never let go
         waiting = asyncio.create_task(fetcher.fetch(server.url + "/"))
         while not waiting.done():
-            quiet = max(quiet, fetcher.lulls.quiet)
+            quiet = max(quiet, fetcher.idle)
             await asyncio.sleep(0.02)
         return await waiting
 
@@ -85,7 +85,7 @@ def test_a_body_that_waits_for_memory_is_neither_stalled_nor_quiet() -> None:
 
 
 def test_failed_and_cancelled_transfers_give_their_memory_back() -> None:
-    async def use(fetcher: Fetcher) -> None:
+    async def use(fetcher: CurlFetcher) -> None:
         found = await fetcher.fetch(broken.url + "/")
         assert isinstance(found, Failed)
         assert bodies_of(fetcher).held == 0
@@ -109,7 +109,7 @@ def test_failed_and_cancelled_transfers_give_their_memory_back() -> None:
 
 
 def test_a_handle_keeps_no_body_between_two_requests() -> None:
-    async def use(fetcher: Fetcher) -> None:
+    async def use(fetcher: CurlFetcher) -> None:
         await fetcher.fetch(server.url + "/")
         assert [transfer.chunks for transfer in fetcher._free] == [[]]
 

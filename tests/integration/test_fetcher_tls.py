@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from skitter.errors import UsageError
-from skitter.fetch.curl import Fetcher
+from skitter.fetch.curl import CurlFetcher
 from skitter.fetch.tls import Handshakes, Tls
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import FetchSettings
@@ -126,7 +126,7 @@ def test_a_list_of_issuers_that_cannot_be_read_is_our_own_fault(certificates: Ce
 
 
 def test_a_host_may_go_unchecked_while_the_others_are_checked(certificates: Certificates) -> None:
-    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> list[Exchange | Failed]:
         return [
             await fetcher.fetch("https://a.test/", verify_tls=False),
             await fetcher.fetch("https://b.test/"),
@@ -146,7 +146,7 @@ def test_a_host_may_go_unchecked_while_the_others_are_checked(certificates: Cert
 def test_what_was_opened_unchecked_is_never_used_for_a_checked_request(
     certificates: Certificates, answer: Callable[[socket.socket, bytes], bool]
 ) -> None:
-    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> list[Exchange | Failed]:
         unchecked = [await fetcher.fetch("https://a.test/1", verify_tls=False) for _ in range(2)]
         return [*unchecked, await fetcher.fetch("https://a.test/2", verify_tls=True)]
 
@@ -160,7 +160,7 @@ def test_what_was_opened_unchecked_is_never_used_for_a_checked_request(
 
 
 def test_a_host_may_be_checked_where_the_crawl_does_not(certificates: Certificates) -> None:
-    async def use(fetcher: Fetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
         return await fetcher.fetch("https://a.test/"), await fetcher.fetch("https://a.test/", verify_tls=True)
 
     with serving(KEPT, tls=certificates.of_a_stranger("a.test")) as server:
@@ -174,7 +174,7 @@ def test_a_host_may_be_checked_where_the_crawl_does_not(certificates: Certificat
 
 
 def test_a_session_is_resumed_when_its_connection_was_closed(certificates: Certificates) -> None:
-    async def use(fetcher: Fetcher) -> list[bool]:
+    async def use(fetcher: CurlFetcher) -> list[bool]:
         found = [await fetcher.fetch(f"https://a.test/{number}") for number in range(5)]
         return [one.reused_connection for one in found if isinstance(one, Exchange)]
 
@@ -189,7 +189,7 @@ def test_a_session_is_resumed_when_its_connection_was_closed(certificates: Certi
 def test_version_and_cipher_are_recorded_on_new_and_on_kept_connections(
     certificates: Certificates, newest: ssl.TLSVersion, version: str
 ) -> None:
-    async def use(fetcher: Fetcher) -> list[tuple[str, str]]:
+    async def use(fetcher: CurlFetcher) -> list[tuple[str, str]]:
         found = [await fetcher.fetch(f"https://{name}.test/") for name in "abaab"]
         return [(one.tls_version, one.tls_cipher) for one in found if isinstance(one, Exchange)]
 
@@ -205,16 +205,16 @@ def test_version_and_cipher_are_recorded_on_new_and_on_kept_connections(
 
 def test_facts_of_another_connection_are_not_passed_on() -> None:
     seen, agreed = Handshakes(2), Tls("TLSv1.3", "X")
-    assert seen.agreed("https://a", 1, agreed) == seen.agreed("https://a", 1, None) == agreed
-    assert seen.agreed("https://a", 2, None) == Tls()
+    assert seen.lookup("https://a", 1, agreed) == seen.lookup("https://a", 1, None) == agreed
+    assert seen.lookup("https://a", 2, None) == Tls()
     assert not seen.knows("https://a")
     for number, origin in enumerate(("https://a", "https://b", "https://c")):
-        seen.agreed(origin, number, agreed)
+        seen.lookup(origin, number, agreed)
     assert [seen.knows(origin) for origin in ("https://a", "https://b", "https://c")] == [False, True, True]
 
 
 def test_times_say_where_the_time_went(certificates: Certificates) -> None:
-    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> list[Exchange | Failed]:
         return [await fetcher.fetch(f"{server.url}/{number}") for number in range(2)]
 
     with serving(KEPT, tls=certificates.good("127.0.0.1")) as server:
@@ -236,7 +236,7 @@ def test_in_the_clear_there_are_no_tls_facts() -> None:
 def test_many_handshakes_at_once_all_end_well(certificates: Certificates) -> None:
     names = [f"h{number}.test" for number in range(40)]
 
-    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> list[Exchange | Failed]:
         return await asyncio.gather(*(fetcher.fetch(f"https://{name}/") for name in names))
 
     with serving(KEPT, tls=certificates.good(*names)) as server:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from skitter.fetch.curl import Fetcher, TooLate
+from skitter.fetch.base import TooLate
+from skitter.fetch.curl import CurlFetcher
 from skitter.model import Exchange
 from skitter.settings import FetchSettings
 from tests.fetching import fetching, run
@@ -23,7 +24,7 @@ def only(times: int) -> Callable[[], bool]:
 
 @pytest.mark.parametrize("kept", [False, True], ids=["new connection", "kept connection"])
 def test_a_right_that_ended_while_dialling_sends_nothing(kept: bool) -> None:
-    async def use(fetcher: Fetcher) -> None:
+    async def use(fetcher: CurlFetcher) -> None:
         if kept:
             assert isinstance(await fetcher.fetch(server.url + "/first"), Exchange)
         with pytest.raises(TooLate):

@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import pytest
 
-from skitter.fetch.curl import Fetcher
-from skitter.fetch.head import Headers
-from skitter.fetch.lull import Lull, Lulls
-from skitter.fetch.ticks import Ticks
-from skitter.fetch.transfer import Judge
+from skitter.fetch.base import Judge
+from skitter.fetch.curl import CurlFetcher
+from skitter.fetch.idle_requests import IdleCheck, IdleRequests
+from skitter.fetch.response_head import Headers
+from skitter.fetch.timer_wheel import TimerWheel
 from skitter.model import Exchange, Failed, FailureKind
 from skitter.settings import FetchSettings
 from skitter.testing.plan import WebPlan
@@ -58,7 +58,7 @@ def test_the_body_of_an_unwanted_type_is_not_read_and_its_connection_closed() ->
         closed.set()
         return False
 
-    async def use(fetcher: Fetcher) -> Exchange | Failed:
+    async def use(fetcher: CurlFetcher) -> Exchange | Failed:
         found = await fetcher.fetch(server.url + "/", unwanted=lambda status, headers, start: headers[0][1])
         assert await asyncio.to_thread(closed.wait, 5)
         return found
@@ -171,7 +171,7 @@ def test_a_handshake_that_is_never_answered_times_out_as_a_connection() -> None:
 def test_each_request_has_limits_of_its_own_whoever_began_before_it() -> None:
     limits = FetchSettings(first_byte_timeout=0.3, stall_timeout=0.3, total_timeout=3)
 
-    async def use(fetcher: Fetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
         first = asyncio.ensure_future(fetcher.fetch(server.url + "/"))
         await asyncio.sleep(0.2)
         return await asyncio.gather(first, fetcher.fetch(server.url + "/"))
@@ -185,7 +185,7 @@ def test_each_request_has_limits_of_its_own_whoever_began_before_it() -> None:
 def test_after_a_request_that_was_given_up_others_are_answered() -> None:
     limits = FetchSettings(first_byte_timeout=0.3, stall_timeout=0.3, total_timeout=3)
 
-    async def use(fetcher: Fetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> tuple[Exchange | Failed, Exchange | Failed]:
         return await fetcher.fetch(mute.url + "/"), await fetcher.fetch(server.url + "/")
 
     with serving(silent()) as mute, serving(sends(page(b"here"))) as server:
@@ -252,7 +252,7 @@ def test_a_transfer_that_takes_too_long_in_all_is_given_up() -> None:
 @pytest.mark.parametrize("at_once", [1, 20, 300])
 def test_sent_at_is_never_before_the_server_had_the_request_and_not_after_the_end(at_once: int) -> None:
     # the server in a process of its own, with the kernel's times: a thread here would be late by its own wait
-    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> list[Exchange | Failed]:
         found: list[Exchange | Failed] = []
         for turn in range(3):
             urls = [f"{web.plan.url(host, '/')}?{turn}" for host in range(at_once)]
@@ -326,7 +326,7 @@ def test_a_failure_leaves_nothing_behind_for_the_next_request() -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         return True
 
-    async def use(fetcher: Fetcher) -> None:
+    async def use(fetcher: CurlFetcher) -> None:
         for _ in range(3):
             assert isinstance(await fetcher.fetch(server.url + "/bad", etag='"e"'), Failed)
             good = await fetcher.fetch(server.url + "/good")
@@ -349,7 +349,7 @@ def test_a_process_that_loses_its_processor_just_before_it_sends_dates_the_reque
             time.sleep(0.1)
         return True
 
-    async def use(fetcher: Fetcher) -> list[Exchange | Failed]:
+    async def use(fetcher: CurlFetcher) -> list[Exchange | Failed]:
         return [await fetcher.fetch(server.url + "/", may_start=slowly) for _ in range(2)]
 
     def answer(connection: socket.socket, raw: bytes) -> bool:
@@ -376,14 +376,14 @@ def test_a_request_that_waits_is_quiet_until_it_ends() -> None:
         connection.sendall(page(b"late"))
         return False
 
-    async def use(fetcher: Fetcher) -> None:
+    async def use(fetcher: CurlFetcher) -> None:
         fetching = asyncio.create_task(fetcher.fetch(server.url + "/"))
-        while not fetcher.lulls.quiet and not fetching.done():
+        while not fetcher.idle and not fetching.done():
             await asyncio.sleep(0.02)
-        assert (fetcher.lulls.quiet, fetcher.in_flight) == (1, 1)
+        assert (fetcher.idle, fetcher.in_flight) == (1, 1)
         answered.set()
         assert isinstance(await fetching, Exchange)
-        assert fetcher.lulls.quiet == 0
+        assert fetcher.idle == 0
 
     with serving(answer) as server:
         run(use, FetchSettings())
@@ -396,14 +396,14 @@ def test_a_request_that_moves_is_not_quiet() -> None:
     def received() -> int:
         nonlocal looks
         looks += 1
-        quiet.append(lulls.quiet)
+        quiet.append(idle.count)
         return looks * 5000
 
     async def use() -> None:
-        with Lull(lulls, received):
+        with IdleCheck(idle, received):
             while looks < 2:
                 await asyncio.sleep(0.02)
 
-    lulls = Lulls(Ticks(0.05))
+    idle = IdleRequests(TimerWheel(0.05))
     asyncio.run(use())
-    assert (quiet, lulls.quiet) == ([0, 0], 0)
+    assert (quiet, idle.count) == ([0, 0], 0)

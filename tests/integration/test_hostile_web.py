@@ -36,9 +36,14 @@ ATTEMPTS = 2
 MAX_BODY = 2_000_000
 LONGEST = 120.0
 # However slow the machine, who answers is waited for; only those who do not are given up after seconds.
-PATIENT = FetchSettings(max_body=MAX_BODY, total_timeout=LONGEST)
+PATIENT = FetchSettings(max_body=MAX_BODY, dns_timeout=LONGEST, total_timeout=LONGEST)
 HASTY = FetchSettings(
-    max_body=MAX_BODY, connect_timeout=3.0, first_byte_timeout=3.0, stall_timeout=2.0, total_timeout=8.0
+    max_body=MAX_BODY,
+    dns_timeout=3.0,
+    connect_timeout=3.0,
+    first_byte_timeout=3.0,
+    stall_timeout=2.0,
+    total_timeout=8.0,
 )
 TIMED_OUT = ("connect_timeout", "dns_timeout", "first_byte_timeout", "stalled", "total_timeout")
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from skitter.frontier.rocks.frontier import RocksFrontier
-from skitter.frontier.rocks.store import Store
+from skitter.frontier.engine.frontier import EngineFrontier
+from skitter.frontier.opening import open_rocks_frontier
+from skitter.frontier.stores.rocks import RocksStore
 from skitter.model import Verdict, VerdictKind
 from skitter.settings import CrawlSettings, FrontierSettings, Settings
 from skitter.testing.clock import FakeClock
@@ -27,11 +28,11 @@ def url(number: int) -> str:
     return f"http://a.test/{number}"
 
 
-def opened(folder: Path, settings: Settings = SETTINGS) -> RocksFrontier:
-    return RocksFrontier(folder, settings, FakeClock())
+def opened(folder: Path, settings: Settings = SETTINGS) -> EngineFrontier:
+    return open_rocks_frontier(folder, settings, FakeClock())
 
 
-def admit(frontier: RocksFrontier, *numbers: int) -> list[Verdict]:
+def admit(frontier: EngineFrontier, *numbers: int) -> list[Verdict]:
     return asyncio.run(frontier.admit([discovered(url(number)) for number in numbers]))
 
 
@@ -42,22 +43,22 @@ def crawled(folder: Path, *numbers: int) -> None:
     asyncio.run(frontier.close())
 
 
-def is_certain(frontier: RocksFrontier, number: int) -> bool:
-    return bool(frontier._book.certain.has(key_of(url(number))))
+def is_certain(frontier: EngineFrontier, number: int) -> bool:
+    return bool(frontier._cache.known_keys.has(key_of(url(number))))
 
 
-def killed(frontier: RocksFrontier) -> None:
+def killed(frontier: EngineFrontier) -> None:
     """Nothing is kept but what the store has."""
-    frontier._store.close()
+    frontier._cache.store.close()
 
 
 class Reads:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.urls = 0
-        self._get = Store.get
-        monkeypatch.setattr(Store, "get", lambda store, table, key: self.get(store, table, key))
+        self._get = RocksStore.get
+        monkeypatch.setattr(RocksStore, "get", lambda store, table, key: self.get(store, table, key))
 
-    def get(self, store: Store, table: str, key: bytes) -> bytes | None:
+    def get(self, store: RocksStore, table: str, key: bytes) -> bytes | None:
         self.urls += table == "urls"
         return self._get(store, table, key)
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pytest
 
-from skitter.desk.brain import Delivery
+from skitter.committer.work_source import Delivery
 from skitter.errors import ArchiveFailed
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Settlement, Stats
@@ -97,9 +97,15 @@ class SlowFrontier:
         monkeypatch.setattr(parts.frontier, "renew", self.renew)
 
     async def lease(
-        self, worker: str, capacity: int, duration: float, *, staggered: bool = False
+        self,
+        worker: str,
+        capacity: int,
+        duration: float,
+        *,
+        most_tasks: int | None = None,
+        staggered: bool = False,
     ) -> list[HostLease]:
-        leases = await self._lease(worker, capacity, duration, staggered=staggered)
+        leases = await self._lease(worker, capacity, duration, most_tasks=most_tasks, staggered=staggered)
         self._ahead += self._seconds if leases else 0.0
         return leases
 
@@ -145,9 +151,9 @@ class StuckDesk:
     """Its commits wait, once there are pages among them, until nothing more is asked of the web."""
 
     def __init__(self, parts: Crawl, asked: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:
-        self._desk, self._settled, self._asked = parts.desk, parts.desk.settled, asked
+        self._committer, self._settled, self._asked = parts.committer, parts.committer.commit_batch, asked
         self.count = self.most_owed = self.asked_at_last = 0
-        monkeypatch.setattr(parts.desk, "settled", self.settled)
+        monkeypatch.setattr(parts.committer, "commit_batch", self.settled)
 
     async def settled(self, deliveries: Sequence[Delivery]) -> list[Settlement]:
         if any(delivery.outcome.kind is TaskKind.PAGE for delivery in deliveries):
@@ -168,7 +174,7 @@ class HaltingDesk(StuckDesk):
     _before: int | None = None
 
     async def settled(self, deliveries: Sequence[Delivery]) -> list[Settlement]:
-        is_more_to_come = self._desk.uncommitted > len(deliveries)
+        is_more_to_come = self._committer.uncommitted > len(deliveries)
         settlements = await super().settled(deliveries)
         if self._before is not None and self.meanwhile is None:
             self.meanwhile = self.asked_at_last - self._before
@@ -179,21 +185,21 @@ class HaltingDesk(StuckDesk):
 def crawled(
     folder: Path, kind: type[Stuck], monkeypatch: pytest.MonkeyPatch, *, hosts: int, concurrency: int
 ) -> Stuck:
-    """Sixty pages of each host, through such a desk."""
+    """Sixty pages of each host, through such a committer."""
     settings = Settings(
         crawl=CrawlSettings(workers=1),
         fetch=FetchSettings(allow_private=True, concurrency=concurrency),
         politeness=PolitenessSettings(delay=0.0, slow_factor=0.0),
-        traps=TrapSettings(enabled=False, probe=False),
+        traps=TrapSettings(mode="off", probe=False),
     )
 
     async def crawl(servers: Sequence[RawServer]) -> Stuck:
         async with open_crawl(CrawlFolder(folder), settings) as parts, asyncio.timeout(60):
             seeds = [f"{server.url}/{number}" for server in servers for number in range(60)]
             await parts.frontier.admit(read_seeds(seeds, [], KEYS))
-            desk = kind(parts, lambda: sum(len(server.requests) for server in servers), monkeypatch)
+            committer = kind(parts, lambda: sum(len(server.requests) for server in servers), monkeypatch)
             assert await parts.loop.run() is Ended.COMPLETE
-            return desk
+            return committer
 
     with contextlib.ExitStack() as stack:
         answer = sends(page(b"a page"), keep=True)
@@ -204,14 +210,14 @@ def test_beyond_one_commit_nothing_is_asked_for_ahead_of_what_was_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or a kill would cost more than was in flight."""
-    desk = crawled(tmp_path, StuckDesk, monkeypatch, hosts=3, concurrency=2)
-    assert desk.count == 3 * 61
-    assert 64 <= desk.most_owed <= 64 + 2
+    committer = crawled(tmp_path, StuckDesk, monkeypatch, hosts=3, concurrency=2)
+    assert committer.count == 3 * 61
+    assert 64 <= committer.most_owed <= 64 + 2
 
 
 def test_what_is_committed_gives_up_its_places_before_all_of_its_settle_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = crawled(tmp_path, HaltingDesk, monkeypatch, hosts=6, concurrency=100)
-    assert desk.meanwhile is not None
-    assert desk.meanwhile > 0
+    committer = crawled(tmp_path, HaltingDesk, monkeypatch, hosts=6, concurrency=100)
+    assert committer.meanwhile is not None
+    assert committer.meanwhile > 0

@@ -189,7 +189,7 @@ def test_credentials_come_from_the_profile_where_the_environment_has_none(
 
 def archive_at(folder: Path, clock: FakeClock, **settings: Any) -> Archive:
     given = ArchiveSettings(url=URL, tables=(), metadata=False, **settings)
-    return Archive.open(folder, given, clock, (), {})
+    return Archive.open(folder, given, clock, (), {}, in_child=False)
 
 
 def appended(archive: Archive, number: int, original: Copy | None = None) -> Copy:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from skitter.archive.caching import leave_cache
-from skitter.archive.parts import write_part
+from skitter.archive.page_cache import leave_cache
 from skitter.archive.store import Archive
+from skitter.archive.tables.parts import write_part
 from skitter.clock import SystemClock
 from skitter.settings import ArchiveSettings
 from tests.exchanges import exchange, stored_in
@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_records_leave_the_cache_with_the_sync_and_rows_when_they_are_in_parquet(folder: Path) -> None:
-    archive = Archive.open(folder / "archive", ArchiveSettings(), SystemClock(), (), {})
+    archive = Archive.open(folder / "archive", ArchiveSettings(), SystemClock(), (), {}, in_child=False)
     rng = random.Random(1)
     for number in range(PAGES):
         stored_in(archive, exchange(f"http://a.test/{number}", rng.randbytes(BODY)))

@@ -157,7 +157,7 @@ def test_the_command_says_what_it_did_and_what_it_cannot_do(
     for wrong, complaint in (
         ([url + "/unheard-of"], "is not known to this crawl: give it to skitter crawl as a seed"),
         (["mailto:x"], "is not an http or https URL"),
-        ([url + "/tagged", "--host", url], "give --host or URLs, not both"),
+        ([url + "/tagged", "--host", url], "give --host, --where or URLs, not several of them"),
     ):
         assert main(["refresh", into, *wrong]) == 2
         assert complaint in capsys.readouterr().err

@@ -164,6 +164,21 @@ def test_silence_is_a_timeout_within_the_promised_time() -> None:
     run(promise)
 
 
+def test_a_name_is_waited_for_as_long_as_the_settings_say() -> None:
+    async def promise() -> None:
+        async with nameserver() as server:
+            server.silent |= {("mute.test", A), ("mute.test", AAAA)}
+            settings = FetchSettings(nameservers=(server.address,), dns_timeout=0.4)
+            resolver = Resolver(settings, FakeClock())
+            async with asyncio.timeout(5.0):
+                found = await resolver.resolve("mute.test", 80)
+            await resolver.close()
+            assert isinstance(found, Unresolved)
+            assert found.kind == FailureKind.DNS_TIMEOUT
+
+    run(promise)
+
+
 def test_a_server_that_ignores_questions_for_ipv6_still_gives_ipv4() -> None:
     async def promise() -> None:
         async with bench(timeout=0.3, tries=2) as each:

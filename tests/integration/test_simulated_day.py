@@ -14,8 +14,7 @@ from functools import partial
 import pytest
 
 from skitter.frontier.base import Explanation
-from skitter.frontier.bundles import bundled
-from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.frontier.link_batches import pack
 from skitter.model import (
     Discovered,
     Failed,
@@ -31,6 +30,7 @@ from skitter.schedule.retry import RULES
 from skitter.settings import Settings
 from skitter.urls.canonical import host_of, target_of
 from tests.frontier_kit import NO_RULES, Driver, discovered, robots, seed
+from tests.frontier_stores import DISKS
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 PAGES = 12
@@ -46,7 +46,7 @@ def _page(url: str) -> Fetched:
     links: tuple[Discovered, ...] = ()
     if target_of(url) == "/":
         links = tuple(discovered(f"{host_of(url)}/{place}") for place in _places())
-    return Fetched(status=200, content_type="text/html", size=100, bundles=bundled(links))
+    return Fetched(status=200, content_type="text/html", size=100, link_batches=pack(links))
 
 
 def _places() -> Iterator[str]:
@@ -185,10 +185,10 @@ class Day:
         return (at - self.began) / HOUR
 
 
-@pytest.fixture(scope="module")
-def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
-    folder = tmp_path_factory.mktemp("day") / "frontier"
-    driver = Driver(lambda settings, clock: RocksFrontier(folder, settings, clock), Settings(), audited=False)
+@pytest.fixture(scope="module", params=DISKS)
+def day(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
+    disk = DISKS[request.param](tmp_path_factory.mktemp("day") / "frontier")
+    driver = Driver(disk, Settings(), audited=False)
     lived = Day(driver)
     lived.run()
     yield lived

@@ -13,10 +13,10 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.desk.brain import Delivery
-from skitter.desk.filing import Filing
+from skitter.committer.record_filing import RecordFiling
+from skitter.committer.work_source import Delivery
 from skitter.folder import CrawlFolder
-from skitter.frontier.bundles import untied
+from skitter.frontier.link_batches import unpack
 from skitter.model import (
     Discovered,
     Failed,
@@ -35,8 +35,8 @@ from skitter.model import (
 from skitter.settings import FetchSettings, PolitenessSettings, Settings
 from skitter.urls.canonical import host_of
 from skitter.wiring import open_crawl
-from skitter.worker.meaning import retry_after
 from skitter.worker.pdf import PdfReader
+from skitter.worker.status_rules import retry_after
 from skitter.worker.step import Step
 from tests.exchanges import block_of, finished_records
 from tests.keys import key_of
@@ -55,6 +55,8 @@ def run(
     etag: str = "",
     requisite: int = 0,
     settings: Settings = SETTINGS,
+    depth: int = 3,
+    nesting: int = 0,
 ) -> list[tuple[Outcome, Delivery]]:
     """What becomes of one URL of a host for each response, with a place in the archive."""
 
@@ -64,8 +66,8 @@ def run(
         found = []
         async with open_crawl(crawl_folder, settings) as crawl:
             pdfs = PdfReader(settings.fetch)
-            step = Step(crawl.hands.fetcher, crawl.clock, settings, pdfs)
-            filing = Filing(crawl.archive)
+            step = Step(crawl.stack.fetcher, crawl.clock, settings, pdfs)
+            filing = RecordFiling(crawl.archive)
             for number, response in enumerate(responses):
                 with serving(sends(response)) as server:
                     url = f"{server.url}/{number}"
@@ -76,7 +78,9 @@ def run(
         return found
 
     def task(url: str) -> Task:
-        return Task(kind=kind, key=key_of(url), url=url, depth=3, hops=hops, etag=etag, requisite=requisite)
+        asked = TaskKind.REQUISITE if requisite else kind
+        level = requisite or nesting
+        return Task(kind=asked, key=key_of(url), url=url, depth=depth, hops=hops, etag=etag, nesting=level)
 
     def lease(url: str) -> HostLease:
         return HostLease(
@@ -103,7 +107,7 @@ def test_a_page_is_archived_and_its_links_are_found(tmp_path: Path) -> None:
     assert isinstance(found, Fetched)
     assert delivery.parcel is not None
     assert (found.title, found.etag, found.last_modified, found.size) == ("T", '"e"', "then", len(body))
-    assert [link.url for link in untied(found.bundles)] == [f"{outcome.host}/a"]
+    assert [link.url for link in unpack(found.link_batches)] == [f"{outcome.host}/a"]
     assert found.record is not None
     assert found.copy is not None
     assert (outcome.token, outcome.sent_at, outcome.address) == (7, delivery.parcel.sent_at, "127.0.0.1")
@@ -115,7 +119,7 @@ def test_a_page_is_archived_and_its_links_are_found(tmp_path: Path) -> None:
 def test_no_base_breaks_a_page(tmp_path: Path, base: bytes) -> None:
     found = result(tmp_path, page(b'<base href="' + base + b'"><a href=http://127.0.0.1/a>a</a><a href=x>'))
     assert isinstance(found, Fetched)
-    assert "http://127.0.0.1/a" in [link.url for link in untied(found.bundles)]
+    assert "http://127.0.0.1/a" in [link.url for link in unpack(found.link_batches)]
 
 
 def test_a_second_copy_of_a_body_points_at_the_first(tmp_path: Path) -> None:
@@ -211,13 +215,13 @@ def test_not_modified_is_archived_as_a_revisit_of_the_copy_that_still_holds(tmp_
         folder = CrawlFolder(tmp_path / "crawl")
         folder.lock()
         async with open_crawl(folder, settings) as crawl:
-            step = Step(crawl.hands.fetcher, crawl.clock, settings, PdfReader(settings.fetch))
+            step = Step(crawl.stack.fetcher, crawl.clock, settings, PdfReader(settings.fetch))
             seed = Discovered(url=url, key=key_of(url), host=host_of(url), depth=0, via=Via.SEED)
             await crawl.frontier.admit([seed])
 
             async def settled(lease: HostLease, task: Task) -> Outcome:
                 delivery = await step.run(lease, task)
-                await crawl.desk.settle([delivery])
+                await crawl.committer.settle([delivery])
                 return delivery.outcome
 
             (robots,) = await crawl.frontier.lease("w", 1, 60)
@@ -274,20 +278,20 @@ def test_a_type_that_lies_is_caught_on_the_first_bytes(
 def test_html_that_is_labelled_as_plain_text_is_kept_as_text(tmp_path: Path) -> None:
     found = result(tmp_path, typed(b"text/plain", b"<!doctype html><a href=/a>a</a>"))
     assert isinstance(found, Fetched)
-    assert found.bundles == ()
+    assert found.link_batches == ()
 
 
 def test_html_without_a_type_is_read(tmp_path: Path) -> None:
     found = result(tmp_path, typed(b"", b"<!doctype html><a href=/a>a</a>"))
     assert isinstance(found, Fetched)
-    assert len(untied(found.bundles)) == 1
+    assert len(unpack(found.link_batches)) == 1
 
 
 @pytest.mark.parametrize("header", [b"X-Robots-Tag: nofollow", b"X-Robots-Tag: skitter: none"])
 def test_the_links_of_a_nofollow_page_are_not_followed(tmp_path: Path, header: bytes) -> None:
     found = result(tmp_path, page(b"<a href=/a>a</a>", header, b"Content-Signal: ai-train=no"))
     assert isinstance(found, Fetched)
-    assert found.bundles == ()
+    assert found.link_batches == ()
     assert found.directives.endswith(", content-signal: ai-train=no")
 
 
@@ -295,14 +299,14 @@ def test_a_nofollow_meant_for_another_robot_does_not_concern_us(tmp_path: Path) 
     body = b"<meta name=otherbot content=nofollow><a href=/a>a</a>"
     found = result(tmp_path, page(body, b"X-Robots-Tag: otherbot: nofollow"))
     assert isinstance(found, Fetched)
-    assert len(untied(found.bundles)) == 1
+    assert len(unpack(found.link_batches)) == 1
 
 
 @pytest.mark.parametrize("name", [b"robots", b"SKITTER"])
 def test_a_page_may_say_nofollow_itself(tmp_path: Path, name: bytes) -> None:
     found = result(tmp_path, page(b"<meta name=" + name + b" content='NoFollow'><a href=/a>a</a>"))
     assert isinstance(found, Fetched)
-    assert found.bundles == ()
+    assert found.link_batches == ()
 
 
 # -- PDF
@@ -314,7 +318,7 @@ def test_a_pdf_is_archived_with_its_title_and_its_links(tmp_path: Path, declared
     found = result(tmp_path, typed(declared, body))
     assert isinstance(found, Fetched)
     assert (found.title, found.note) == ("A report", "")
-    assert [link.url for link in untied(found.bundles)] == ["http://127.0.0.1/from-pdf"]
+    assert [link.url for link in unpack(found.link_batches)] == ["http://127.0.0.1/from-pdf"]
     assert found.record is not None
 
 
@@ -336,20 +340,20 @@ def test_an_error_page_of_any_type_is_kept(tmp_path: Path) -> None:
     response = b"HTTP/1.1 404 No\r\nContent-Type: image/png\r\nContent-Length: 3\r\n\r\nxyz"
     found = result(tmp_path, response)
     assert isinstance(found, Fetched)
-    assert (found.status, found.size, found.bundles) == (404, 3, ())
+    assert (found.status, found.size, found.link_batches) == (404, 3, ())
 
 
 def test_a_body_that_cannot_be_decoded_is_kept_without_links(tmp_path: Path) -> None:
     found = result(tmp_path, page(b"\x00\x01\x02", b"Content-Encoding: gzip"))
     assert isinstance(found, Fetched)
-    assert found.bundles == ()
+    assert found.link_batches == ()
     assert "gzip" in found.note
 
 
 def test_a_cut_body_is_marked_and_read_as_far_as_it_goes(tmp_path: Path) -> None:
     found = result(tmp_path, page(b"<a href=/a>a</a>" + b"x" * 200_000))
     assert isinstance(found, Fetched)
-    assert (found.truncated, found.size, len(untied(found.bundles))) == (True, 100_000, 1)
+    assert (found.truncated, found.size, len(unpack(found.link_batches))) == (True, 100_000, 1)
 
 
 def test_robots_rules_are_read_decoded_whatever_their_type(tmp_path: Path) -> None:
@@ -408,7 +412,7 @@ def test_a_long_page_is_archived_whole_and_read_as_far_as_its_beginning(tmp_path
     ((outcome, delivery),) = run(tmp_path, page(body), settings=settings)
     found = outcome.result
     assert isinstance(found, Fetched)
-    assert [link.url for link in untied(found.bundles)] == [f"{outcome.host}/near"]
+    assert [link.url for link in unpack(found.link_batches)] == [f"{outcome.host}/near"]
     assert (found.truncated, found.note) == (True, "read to 5,000 bytes: longer than fetch.max_parsed")
     assert delivery.parcel is not None
     assert found.size == len(body)
@@ -448,7 +452,7 @@ def test_a_page_tells_which_other_page_it_is_a_form_of(
     found = outcome.result
     assert isinstance(found, Fetched)
     assert found.canonical == (outcome.host + named if named else "")
-    led = [(link.url, link.depth) for link in untied(found.bundles) if link.via is Via.CANONICAL]
+    led = [(link.url, link.depth) for link in unpack(found.link_batches) if link.via is Via.CANONICAL]
     assert led == ([(found.canonical, 3)] if named else [])
 
 
@@ -457,4 +461,4 @@ def test_a_page_that_wants_no_link_followed_still_tells_its_canonical_url(tmp_pa
     ((outcome, _),) = run(tmp_path, page(body))
     found = outcome.result
     assert isinstance(found, Fetched)
-    assert (found.canonical, found.bundles) == (f"{outcome.host}/whole", ())
+    assert (found.canonical, found.link_batches) == (f"{outcome.host}/whole", ())

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from skitter.clock import SystemClock
-from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.frontier.opening import open_rocks_frontier
 from skitter.settings import Settings
 
 # The kernel refuses what would make a file longer than so many bytes, as a full disk would.
@@ -19,12 +19,12 @@ import asyncio, resource, sys
 from pathlib import Path
 from skitter.clock import SystemClock
 from skitter.errors import StoreFailed
-from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.frontier.opening import open_rocks_frontier
 from skitter.settings import Settings
 from tests.frontier_kit import seed
 
 async def main():
-    frontier = RocksFrontier(Path(sys.argv[1]), Settings(), SystemClock())
+    frontier = open_rocks_frontier(Path(sys.argv[1]), Settings(), SystemClock())
     resource.setrlimit(resource.RLIMIT_FSIZE, ({_LONGEST_FILE}, {_LONGEST_FILE}))
     for number in range(1_000):
         urls = [f"http://h{{number}}.test/{{place}}" for place in range({_AT_ONCE})]
@@ -55,7 +55,7 @@ def test_a_log_that_cannot_be_written_is_an_error_and_what_was_acknowledged_is_k
     assert "the frontier in" in child.stderr
 
     async def known() -> tuple[int, list[str]]:
-        frontier = RocksFrontier(tmp_path, Settings(), SystemClock())
+        frontier = open_rocks_frontier(tmp_path, Settings(), SystemClock())
         try:
             stats = await frontier.stats()
             last = [f"http://h{acknowledged[-1]}.test/{place}" for place in range(_AT_ONCE)]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rocksdict import DBCompactionStyle
 
-from skitter.frontier.rocks import store as stores
-from skitter.frontier.rocks.memory import MemoryPlan
-from skitter.frontier.rocks.store import Batch, Store
+from skitter.frontier.stores import rocks as stores
+from skitter.frontier.stores.rocks import RocksChanges, RocksStore
+from skitter.frontier.tables.memory_plan import MemoryPlan
 from skitter.settings import FrontierSettings
 
 PLAN = MemoryPlan.of(FrontierSettings())
@@ -28,16 +28,16 @@ def key(number: int) -> bytes:
     return (number % HOSTS).to_bytes(8, "big") + number.to_bytes(8, "big")
 
 
-def fill(store: Store, start: int) -> None:
+def fill(store: RocksStore, start: int) -> None:
     for first in range(start, start + FLUSHES * ROWS, ROWS):
-        batch = Batch(store)
+        batch = RocksChanges(store)
         for number in range(first, first + ROWS):
             batch.put("urls", key(number), b"%d" % number)
-        store.write(batch)
+        store.commit(batch)
         store._tables["urls"].flush(True)
 
 
-def known(store: Store) -> dict[bytes, bytes]:
+def known(store: RocksStore) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
     for host in range(HOSTS):
         start = host.to_bytes(8, "big")
@@ -50,13 +50,13 @@ def test_a_store_that_was_merged_by_level_goes_on_merged_by_size(
 ) -> None:
     with monkeypatch.context() as before:
         before.setattr(stores, "DBCompactionStyle", ByLevel)
-        earlier = Store(tmp_path, PLAN)
+        earlier = RocksStore(tmp_path, PLAN)
         fill(earlier, 0)
         earlier._tables["urls"].compact_range(None, None)
         fill(earlier, FLUSHES * ROWS)
         earlier.close()
     for round_ in (2, 3):
-        store = Store(tmp_path, PLAN)
+        store = RocksStore(tmp_path, PLAN)
         fill(store, round_ * FLUSHES * ROWS)
         expected = {key(number): b"%d" % number for number in range((round_ + 1) * FLUSHES * ROWS)}
         assert known(store) == expected
@@ -65,7 +65,7 @@ def test_a_store_that_was_merged_by_level_goes_on_merged_by_size(
 
 
 def test_flushes_of_one_size_are_merged_before_they_are_too_many_to_ask(tmp_path: Path) -> None:
-    store = Store(tmp_path, PLAN)
+    store = RocksStore(tmp_path, PLAN)
     for number in range(4):
         fill(store, number * FLUSHES * ROWS)
     table = store._tables["urls"]

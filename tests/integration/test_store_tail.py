@@ -10,32 +10,32 @@ from pathlib import Path
 import pytest
 
 from skitter.errors import StoreFailed
-from skitter.frontier.rocks.memory import MemoryPlan
-from skitter.frontier.rocks.store import Store
-from skitter.frontier.rocks.tail import unreadable_from
+from skitter.frontier.stores.rocks import RocksStore
+from skitter.frontier.stores.rocks_log_tail import unreadable_from
+from skitter.frontier.tables.memory_plan import MemoryPlan
 from skitter.settings import FrontierSettings
 
 MEMORY = MemoryPlan.of(FrontierSettings())
 WRITE_AND_DIE = """
 import os, sys
 from pathlib import Path
-from skitter.frontier.rocks.memory import MemoryPlan
-from skitter.frontier.rocks.store import Batch, Store
+from skitter.frontier.tables.memory_plan import MemoryPlan
+from skitter.frontier.stores.rocks import RocksStore
 from skitter.settings import FrontierSettings
-store = Store(Path(sys.argv[1]), MemoryPlan.of(FrontierSettings()))
+store = RocksStore(Path(sys.argv[1]), MemoryPlan.of(FrontierSettings()))
 for number in range(300):
-    batch = Batch(store)
+    batch = store.changes()
     batch.put("meta", b"%03d" % number, os.urandom(number * 10))
-    store.write(batch)
+    store.commit(batch)
 os._exit(0)
 """
 OPEN_AND_COUNT = """
 import sys
 from pathlib import Path
-from skitter.frontier.rocks.memory import MemoryPlan
-from skitter.frontier.rocks.store import Store
+from skitter.frontier.tables.memory_plan import MemoryPlan
+from skitter.frontier.stores.rocks import RocksStore
 from skitter.settings import FrontierSettings
-store = Store(Path(sys.argv[1]), MemoryPlan.of(FrontierSettings()))
+store = RocksStore(Path(sys.argv[1]), MemoryPlan.of(FrontierSettings()))
 print(len(list(store.scan("meta", b"", bytes([255])))))
 """
 
@@ -67,7 +67,7 @@ def test_looking_on_never_mends(log: Path) -> None:
         file.write(b"\0\0\0\0\x10\0\x05garbage")
     before = log.read_bytes()
     with pytest.raises(StoreFailed, match="go on with the crawl"):
-        Store(log.parent, MEMORY, read_only=True)
+        RocksStore(log.parent, MEMORY, read_only=True)
     assert log.read_bytes() == before
 
 

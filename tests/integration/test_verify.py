@@ -16,6 +16,7 @@ from pyarrow import parquet
 from skitter.collection.verify import identities
 from skitter.collection.verify.archive import verify
 from skitter.collection.verify.findings import Finding, Ledger, Weight
+from skitter.collection.verify.indexes import names_host
 from skitter.model import SegmentMark
 from tests.archives import Made, add_tables, is_gzip, make_crawl, members_of, packed
 from tests.corpora import corpus
@@ -225,6 +226,11 @@ def test_a_request_without_its_response_is_found(crawl: Made) -> None:
         (rb'"status": "200"', rb'"status": "404"', "status is not the record's"),
         (rb"org/p/3", rb"org/p/4", "URL is not the record's"),
         (rb"\)/p/3", rb")/p/4", "the key is not that of http://h0.example.org/p/3"),
+        (
+            rb'org,example,h0\)/p/3 (\d+ \{"url": "http://)h0.example',
+            rb"org,wexample)/p/3 \1wwww.example",
+            "the key is not that of http://wwww.example.org/p/3",
+        ),
         (rb"\{", rb"[", "not an index line"),
     ],
 )
@@ -260,6 +266,32 @@ def test_rows_are_compared_with_their_records(crawl: Made) -> None:
     found = defects(crawl)
     for words in ("status is not", "no record begins at", "a second row", "has no row in the pages table"):
         assert any(words in text for text in found), (words, found)
+
+
+def test_a_row_under_the_key_of_another_host_is_found(crawl: Made) -> None:
+    add_tables(crawl)
+    part = crawl.archive / "pages" / "part-0.parquet"
+    table = parquet.read_table(part)
+    rows = table.to_pylist()
+    rows[1]["url_surtkey"] = "org,other)/p/1"
+    parquet.write_table(pyarrow.Table.from_pylist(rows, schema=table.schema), part)
+    assert [text for text in defects(crawl) if "url_surtkey is not that of the URL" in text]
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [
+        ("http://wwww.archive.org/", False),
+        ("http://archive.org/", True),
+        ("http://www12.archive.org:80/", True),
+        ("http://archive.org./", True),
+        ("http://x.archive.org/", False),
+        ("http://xarchive.org/", False),
+        ("http://warchive.org/", False),
+    ],
+)
+def test_a_key_is_of_its_host_whatever_wrote_it(url: str, named: bool) -> None:
+    assert names_host("org,archive)/", url) is named
 
 
 def test_a_damaged_table_is_named(crawl: Made) -> None:

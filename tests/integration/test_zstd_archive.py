@@ -18,10 +18,10 @@ import pytest
 import zstandard
 
 import skitter
-from skitter.archive.coding import CODINGS, GZIP, ZSTD, coding_of, is_segment, stem_of
 from skitter.archive.digests import digests_of
 from skitter.archive.packing import Packer
 from skitter.archive.store import Archive
+from skitter.archive.warc.coding import CODINGS, GZIP, ZSTD, coding_of, is_segment, stem_of
 from skitter.collection.export.wacz import write_wacz
 from skitter.collection.members import Broken, inflate, read_members
 from skitter.collection.source import FolderSource
@@ -61,7 +61,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Made:
     for run, compression in enumerate(("gzip", "zstd", "gzip")):
         settings = ArchiveSettings(compression=compression, tables=("pages",))
         archive = Archive.open(
-            folder / "archive", settings, FakeClock(SENT_AT + run), tuple(marks.values()), {}
+            folder / "archive", settings, FakeClock(SENT_AT + run), tuple(marks.values()), {}, in_child=False
         )
         for number in range(run * 4, run * 4 + 3):
             stored = stored_in(archive, page_exchange(number))
@@ -205,7 +205,9 @@ def test_parcels_of_a_worker_with_the_other_setting_are_compressed_anew(
 ) -> None:
     here = "gzip" if worker == "zstd" else "zstd"
     packer = Packer(ArchiveSettings(compression=worker, metadata=metadata))
-    archive = Archive.open(tmp_path, ArchiveSettings(compression=here), FakeClock(SENT_AT), (), {})
+    archive = Archive.open(
+        tmp_path, ArchiveSettings(compression=here), FakeClock(SENT_AT), (), {}, in_child=False
+    )
     for given in (exchange(), exchange("http://a.test/silent", request=b"")):
         archive.place(packer.pack(given, digests_of(given), media_type="text/html"))
     archive.marks()

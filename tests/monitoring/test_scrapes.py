@@ -21,10 +21,10 @@ from skitter.frontier.base import HostStanding, Stats
 from skitter.model import Failed, FailureKind, Outcome
 from skitter.schedule.priority import TIERS as TIER_COUNT
 from skitter.seeds import read_seeds
-from skitter.service.access import Access
-from skitter.service.brain import Brain
-from skitter.service.metrics import OPEN, PLAIN, prefers_open
-from skitter.service.serve import serving
+from skitter.service.api_context import ApiContext
+from skitter.service.http.access import Access
+from skitter.service.http.server import serving
+from skitter.service.metrics.exposition import OPEN, PLAIN, prefers_open
 from skitter.settings import (
     ArchiveSettings,
     CrawlSettings,
@@ -53,14 +53,14 @@ AS_PROMETHEUS_ASKS = (
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """With some of everything: a page, failures, URLs of every kind."""
     with running_service(tmp_path_factory.mktemp("crawl")) as service:
-        service.do(fail_once(service.brain))
+        service.do(fail_once(service.context))
         yield service
 
 
-async def fail_once(brain: Brain) -> None:
-    frontier = brain.frontier
+async def fail_once(context: ApiContext) -> None:
+    frontier = context.frontier
     await frontier.admit([seed("http://a.example/"), seed("http://b.example/")])
-    now = brain.clock.now()
+    now = context.clock.now()
     for lease in await frontier.lease("a-worker", 1, 60):
         task = lease.tasks[0]
         failed = Failed(kind=FailureKind.STALLED, detail='said "no"\n\\o/')
@@ -127,7 +127,7 @@ def test_what_is_told_is_what_happened(service: Service) -> None:
     assert told["process_resident_memory_bytes"] > 1e7
     assert told["process_cpu_seconds_total"] > 0
     # the kernel tells when we began in hundredths of a second after a boot it tells in whole ones
-    assert 0 < service.brain.clock.now() - told["process_start_time_seconds"] + 2 < 100_000
+    assert 0 < service.context.clock.now() - told["process_start_time_seconds"] + 2 < 100_000
 
 
 def test_hosts_in_trouble_are_told_with_kind_and_words(service: Service) -> None:
@@ -136,28 +136,28 @@ def test_hosts_in_trouble_are_told_with_kind_and_words(service: Service) -> None
     assert host["failures"] == 1
     assert host["kinds"] == answer["kinds"] == {"stalled": 1}
     assert host["detail"] == 'said "no"\n\\o/'
-    assert answer["since"] <= host["last"] <= service.brain.clock.now()
+    assert answer["since"] <= host["last"] <= service.context.clock.now()
 
 
 def test_however_many_scrape_the_ledger_is_read_once_a_second(tmp_path: Path) -> None:
     reads = 0
 
-    async def counted(brain: Brain) -> None:
-        original = brain.frontier.stats
+    async def counted(context: ApiContext) -> None:
+        original = context.frontier.stats
 
         async def stats() -> Stats:
             nonlocal reads
             reads += 1
             return await original()
 
-        brain.frontier.stats = stats  # type: ignore[method-assign]
+        context.frontier.stats = stats  # type: ignore[method-assign]
 
     class Standing(SystemClock):
         def now(self) -> float:
             return 1_800_000_000.0
 
     with running_service(tmp_path, clock=Standing()) as service:
-        service.do(counted(service.brain))
+        service.do(counted(service.context))
         for _ in range(20):
             assert service.get("/metrics").status == 200
         assert reads == 1
@@ -231,14 +231,15 @@ async def scraped_crawl(folder: CrawlFolder, web: SyntheticWeb) -> tuple[list[di
     settings, time = quick_settings(web), Hurried()
     folder.lock()
     async with open_crawl(folder, settings) as crawl:
-        brain = Brain(
+        context = ApiContext(
             frontier=crawl.frontier,
             settings=settings,
             folder=folder,
             telemetry=crawl.telemetry,
             clock=time,
+            committer=crawl.committer,
         )
-        async with serving(brain, "127.0.0.1:0", Access()) as where:
+        async with serving(context, "127.0.0.1:0", Access()) as where:
             await crawl.frontier.admit(read_seeds(web.seeds, (), KEYS))
             running = asyncio.create_task(crawl.loop.run())
             seen = []

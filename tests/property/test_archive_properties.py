@@ -1,15 +1,16 @@
 from __future__ import annotations
 
+import base64
 import warnings
 
 import ada_url
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.archive import warc
-from skitter.archive.digests import digests_of
-from skitter.archive.heads import response_head
-from skitter.archive.surt import surt
+from skitter.archive.digests import digests_of, one_by_one
+from skitter.archive.warc import records as warc
+from skitter.archive.warc.heads import response_head
+from skitter.archive.warc.surt import surt
 from tests.exchanges import exchange, read_with_fastwarc, read_with_warcio, sha256
 
 with warnings.catch_warnings():
@@ -42,11 +43,15 @@ HEADS = st.lists(st.tuples(LINES, st.sampled_from(LINE_ENDS)), max_size=8).map(
 def test_whatever_a_server_sent_two_readers_find_the_same_body(head: bytes, body: bytes) -> None:
     sent = exchange(head=head, body=body)
     fields = warc.response_fields(
-        sent, warc.common_fields(sent, sent.url), warc.digest_field(sha256(body)), "", ID
+        sent,
+        warc.common_fields(sent, sent.url, warc.warc_date(sent.sent_at)),
+        warc.digest_field(sha256(body)),
+        "",
+        ID,
     )
     digests = digests_of(sent)
     block = warc.digest_field(digests.block)
-    member = warc.response_record(digests.head, body, block, ID, warc.warc_date(sent.sent_at), fields)
+    member = warc.response_record(digests.head, body, block, ID, fields)
     (by_warcio,) = read_with_warcio(member)
     (by_fastwarc,) = read_with_fastwarc(member)
     assert by_warcio.payload == by_fastwarc.payload == body
@@ -75,6 +80,10 @@ HOSTS = st.sampled_from(
         "example.org",
         "www.example.org",
         "WWW3.Example.co.uk",
+        "wwww.example.org",
+        "www4www.example.org",
+        "a.www.example.org.",
+        "www.org",
         "a..b",
         "192.0.2.7",
         "[2001:db8::1]",
@@ -102,3 +111,17 @@ def test_every_text_has_a_key_without_spaces(text: str) -> None:
         assert key.isascii()
         assert key.isprintable()
         assert " " not in key
+
+
+@given(st.binary(max_size=300), st.integers(0, 20))
+def test_both_digests_are_those_of_hashlib(body: bytes, times: int) -> None:
+    """By the kernel where it was built, at every length around the ends of blocks."""
+    found = digests_of(exchange(body=body * times))
+    wanted = sha256(body * times), sha256(found.head + body * times)
+    assert found[1:] == wanted == one_by_one(found.head, body * times)
+
+
+@given(st.binary(min_size=32, max_size=32), st.binary(min_size=32, max_size=32))
+def test_digests_are_spelled_as_base32_has_them(first: bytes, second: bytes) -> None:
+    spelled = tuple(f"sha256:{base64.b32encode(digest).decode()}" for digest in (first, second))
+    assert warc.digest_fields(first, second) == spelled

@@ -12,15 +12,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skitter.folder import CrawlFolder
-from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.frontier.opening import open_rocks_frontier
 from skitter.model import FailureKind, Host, HostLease
-from skitter.service.brain import Brain
-from skitter.service.foreign import Failure, Report, outcome_of
-from skitter.service.problem import Problem
+from skitter.service.api_context import ApiContext
+from skitter.service.foreign_reports import Failure, Report, outcome_of
+from skitter.service.http.problem import Problem
 from skitter.settings import CrawlSettings, Settings
 from skitter.telemetry import Telemetry
 from skitter.testing.clock import FakeClock
-from tests.frontier_kit import audit, seed
+from tests.frontier_audit import audit
+from tests.frontier_kit import seed
+from tests.service_kit import open_committer
 
 START = 1_800_000_000.0
 TIMES = st.none() | st.floats(START - 10, START + 10) | st.floats(0, 1e11)
@@ -76,39 +78,41 @@ def test_every_report_is_refused_or_settled(steps: list[tuple[dict[str, Any], fl
 async def _work(folder: Path, steps: list[tuple[dict[str, Any], float]]) -> None:
     clock = FakeClock(START)
     configured = Settings(crawl=CrawlSettings(scope="any"))
-    frontier = RocksFrontier(folder / "frontier", configured, clock)
-    brain = Brain(
-        frontier=frontier,
-        settings=configured,
-        folder=CrawlFolder(folder),
-        telemetry=Telemetry(START),
-        clock=clock,
-    )
+    frontier = open_rocks_frontier(folder / "frontier", configured, clock)
     try:
-        await frontier.admit([seed("http://h.test/"), seed("http://h.test/2"), seed("http://i.test/")])
-        for said, passed in steps:
-            for lease in await frontier.lease("w", 3, 60.0, most_tasks=1):
-                await _report(brain, lease, said)
-            clock.advance(passed)
-            await frontier.reap(clock.now())
-            await frontier.promote(clock.now())
-        audit(frontier)
-        assert await frontier.host(Host("http://h.test")) is not None
+        with open_committer(frontier, folder, configured, clock) as committer:
+            context = ApiContext(
+                frontier=frontier,
+                settings=configured,
+                folder=CrawlFolder(folder),
+                telemetry=Telemetry(START),
+                clock=clock,
+                committer=committer,
+            )
+            await frontier.admit([seed("http://h.test/"), seed("http://h.test/2"), seed("http://i.test/")])
+            for said, passed in steps:
+                for lease in await committer.lease("w", 3, 60.0, most_tasks=1):
+                    await _report(context, lease, said)
+                clock.advance(passed)
+                await frontier.reap(clock.now())
+                await frontier.promote(clock.now())
+            audit(frontier)
+            assert await frontier.host(Host("http://h.test")) is not None
     finally:
         await frontier.close()
 
 
-async def _report(brain: Brain, lease: HostLease, said: dict[str, Any]) -> None:
-    ticket = brain.seal.read(brain.seal.write(lease, lease.tasks[0], brain.clock.now()))
+async def _report(context: ApiContext, lease: HostLease, said: dict[str, Any]) -> None:
+    ticket = context.seal.read(context.seal.write(lease, lease.tasks[0], context.clock.now(), ""))
     assert ticket is not None
     raw = msgspec.json.encode(said)  # as it comes over the wire
     report = (
         msgspec.json.decode(raw, type=Failure) if "error" in said else msgspec.json.decode(raw, type=Report)
     )
     try:
-        outcome = outcome_of(brain, ticket, report)
+        outcome = outcome_of(context, ticket, report)
     except Problem:
         return
-    assert ticket.granted <= outcome.sent_at <= outcome.ended_at <= brain.clock.now()
-    await brain.settle([outcome])
-    await brain.settle([outcome])
+    assert ticket.granted <= outcome.sent_at <= outcome.ended_at <= context.clock.now()
+    await context.settle([outcome])
+    await context.settle([outcome])

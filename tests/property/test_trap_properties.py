@@ -16,12 +16,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from skitter.clock import Clock
-from skitter.frontier.rocks import sights
-from skitter.frontier.rocks.frontier import RocksFrontier
+from skitter.frontier.engine.traps import novelty
 from skitter.model import Result
-from skitter.settings import Settings
 from tests.frontier_kit import Driver, discovered, seed
+from tests.frontier_stores import RocksDisk
 from tests.trap_kit import SETTINGS, A, Web, crawl, in_force, number_in, prose
 
 SHAPES = (A + "/calendar/{}", A + "/page/3?sid={}", A + "/story/{}", A + "/{}/x/{}/x/{}/")
@@ -40,10 +38,6 @@ def answer(web: Web, url: str) -> Result:
     if "/calendar/" in url:
         return web.page(url, f"{prose(1)} {number_in(url)}", title=f"Month {number_in(url)}")
     return web.page(url, prose(2), title="Home")
-
-
-def open_rocks(folder: Path, settings: Settings, clock: Clock) -> RocksFrontier:
-    return RocksFrontier(folder, settings, clock)
 
 
 def act(driver: Driver, web: Web, what: str, shape: str, given_numbers: list[int]) -> list[str]:
@@ -68,7 +62,7 @@ def act(driver: Driver, web: Web, what: str, shape: str, given_numbers: list[int
 def test_no_verdict_loses_a_url_or_has_one_fetched_twice(plan: list[tuple[str, str, list[int]]]) -> None:
     web = Web()
     with tempfile.TemporaryDirectory(prefix="skitter-traps-") as folder:
-        driver = Driver(partial(open_rocks, Path(folder) / "frontier"), SETTINGS)
+        driver = Driver(RocksDisk(Path(folder) / "frontier"), SETTINGS)
         try:
             asked: list[str] = []
             for what, shape, given_numbers in plan:
@@ -84,4 +78,4 @@ def test_no_verdict_loses_a_url_or_has_one_fetched_twice(plan: list[tuple[str, s
 
 @given(st.text(st.characters(max_codepoint=127), max_size=40))
 def test_a_titles_letters_are_the_same_by_the_table_as_by_the_pattern(title: str) -> None:
-    assert sights._letters(title) == sights._NO_LETTERS.sub(" ", title).encode()
+    assert novelty._letters(title) == novelty._NO_LETTERS.sub(" ", title).encode()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skitter.errors import UsageError
-from skitter.service.access import Access, Role, read_tokens
+from skitter.service.http.access import Access, Role, read_tokens
 from tests.service_kit import Service, running_service
 
 READER, WORKER, OPERATOR = "reader-0123456789", "worker-0123456789", "operator-0123456789"
@@ -96,9 +96,38 @@ def test_with_a_token_any_address_may_be_listened_on(tmp_path: Path) -> None:
         assert service.get("/v1/stats", token=READER).status == 200
 
 
+def private(file: Path, text: str) -> Path:
+    file.touch(mode=0o600)
+    file.write_text(text)
+    return file
+
+
+def test_a_token_has_a_name_and_without_one_it_is_named_by_its_digest(tmp_path: Path) -> None:
+    other = OPERATOR[::-1]
+    lines = f"read {READER}\ntrusted-worker east {WORKER}\nOperator ops {OPERATOR}\noperator ops {other}\n"
+    access = read_tokens(private(tmp_path / "tokens", lines))
+    callers = [access.caller_of(f"Bearer {token}") for token in (READER, WORKER, OPERATOR, other)]
+    unnamed, *named = callers
+    assert named == [(Role.TRUSTED_WORKER, "east"), (Role.OPERATOR, "ops"), (Role.OPERATOR, "ops")]
+    assert unnamed is not None
+    assert unnamed.name.startswith("read-")
+    assert READER not in unnamed.name
+    assert unnamed == Access([(Role.READ, READER)]).caller_of(f"Bearer {READER}")
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o660])
+def test_a_tokens_file_that_others_may_read_or_write_is_refused_with_what_to_do(
+    tmp_path: Path, mode: int
+) -> None:
+    file = private(tmp_path / "tokens", f"read {READER}")
+    file.chmod(mode)
+    with pytest.raises(UsageError, match=f"chmod 600 {file}") as told:
+        read_tokens(file)
+    assert READER not in str(told.value)
+
+
 def test_tokens_come_from_a_file_and_the_environment(tmp_path: Path) -> None:
-    file = tmp_path / "tokens"
-    file.write_text(f"# who\n\nread {READER}\noperator   {OPERATOR}\n")
+    file = private(tmp_path / "tokens", f"# who\n\nread {READER}\noperator   {OPERATOR}\n")
     access = read_tokens(file, f"worker {WORKER}")
     roles = [access.role_of(f"Bearer {token}") for _, token in TOKENS]
     assert roles == [Role.READ, Role.WORKER, Role.OPERATOR]
@@ -106,11 +135,19 @@ def test_tokens_come_from_a_file_and_the_environment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["king 0123456789012345", "read short", "read", "read two words-0123456789", ""]
+    "text",
+    [
+        "king 0123456789012345",
+        "read short",
+        "read",
+        "read a name words-0123456789",
+        "read na/me 0123456789012345",
+        "read 0123456789012345 short",
+        "",
+    ],
 )
 def test_a_bad_tokens_file_stops_the_start_without_showing_a_token(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "tokens"
-    file.write_text(text)
+    file = private(tmp_path / "tokens", text)
     with pytest.raises(UsageError) as told:
         read_tokens(file)
     assert "0123456789" not in str(told.value)

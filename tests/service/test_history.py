@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.model import FailureKind, RecordAt
-from skitter.service.history import COARSE, FINE, MOST_POINTS, SLOTS, History, Past, _quantile
-from skitter.service.watch import Watch
+from skitter.service.metrics.history import COARSE, FINE, MOST_POINTS, SLOTS, History, Past, _quantile
+from skitter.service.metrics.watch import Watch
 from skitter.settings import Settings
 from skitter.telemetry import LATENCY_BOUNDS, STANDINGS, TIERS
 from tests.frontier_kit import OK, Driver, discovered, failed
+from tests.frontier_stores import RocksDisk
 from tests.service_kit import running_service
 
 
@@ -52,7 +51,7 @@ class Recorder:
 
 @pytest.fixture
 def recorder(tmp_path: Path) -> Iterator[Recorder]:
-    driver = Driver(partial(RocksFrontier, tmp_path / "frontier"), Settings(), audited=False)
+    driver = Driver(RocksDisk(tmp_path / "frontier"), Settings(), audited=False)
     driver.open_host("http://a.example/0", "http://b.example/0")
     driver.clock.advance(FINE - driver.clock.now() % FINE)
     yield Recorder(driver, tmp_path / "history")
@@ -183,13 +182,13 @@ def test_quantiles_lie_in_their_buckets() -> None:
 
 def test_the_service_tells_its_past_over_http(tmp_path: Path) -> None:
     with running_service(tmp_path) as service:
-        history = service.brain.watch.history
+        history = service.context.watch.history
         assert history is not None
 
         async def sample(later: float) -> None:
             assert history is not None
-            stats = await service.brain.frontier.stats()
-            history.sample(stats, service.brain.watch, service.brain.clock.now() + later)
+            stats = await service.context.frontier.stats()
+            history.sample(stats, service.context.watch, service.context.clock.now() + later)
             await asyncio.sleep(0)
 
         service.do(sample(0.5))

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from skitter.service.access import Access, Role
+from skitter.service.http.access import Access, Role
 from tests.frontier_kit import discovered, seed
 from tests.service_kit import Service, running_service
 
@@ -25,17 +25,17 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def test_a_caller_is_told_its_role(tmp_path: Path) -> None:
     with running_service(tmp_path, tokens=Access(TOKENS.items())) as service:
         for role, token in TOKENS.items():
-            assert service.get("/v1/whoami", token=token).json == {"role": role.name.lower()}
+            assert service.get("/v1/whoami", token=token).json["role"] == role.word
         assert service.get("/v1/whoami").problem == "unauthenticated"
         assert service.post("/v1/traps/1/undo", token=TOKENS[Role.WORKER]).problem == "forbidden"
 
 
 def test_who_may_reach_a_service_without_tokens_is_the_operator(service: Service) -> None:
-    assert service.get("/v1/whoami").json == {"role": "operator"}
+    assert service.get("/v1/whoami").json == {"role": "operator", "name": ""}
 
 
 def test_leases_and_hosts_are_told_as_they_stand(service: Service) -> None:
-    frontier = service.brain.frontier
+    frontier = service.context.frontier
     service.do(frontier.admit([seed(A + "/"), discovered(A + "/more")]))
     assert service.get("/v1/leases").json == {"leases": []}
     (lease,) = service.do(frontier.lease("w1", 5, 60))

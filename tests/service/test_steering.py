@@ -43,6 +43,12 @@ def test_of_seeds_the_new_the_known_and_the_refused_are_counted(tmp_path: Path) 
         assert service.post("/v1/seeds", {"urls": urls[:1]}).json["duplicates_skipped"] == 1
 
 
+def test_a_bare_domain_is_a_seed(tmp_path: Path) -> None:
+    with running_service(tmp_path) as service:
+        assert service.post("/v1/seeds", {"urls": ["localhost/a"]}).json["accepted"] == 1
+        assert service.get("/v1/explain?url=https://localhost/a").json["state"] == "queued"
+
+
 @pytest.mark.parametrize(("priority", "meant"), [("high", 95), ("normal", 80), ("low", 30), (10, 10), (0, 0)])
 def test_a_seed_is_as_urgent_as_it_was_said_to_be(tmp_path: Path, priority: object, meant: int) -> None:
     with running_service(tmp_path) as service:
@@ -54,6 +60,36 @@ def test_a_priority_out_of_range_is_refused(tmp_path: Path) -> None:
     with running_service(tmp_path) as service:
         for priority in (-1, 101, "urgent", None, 1.5):
             assert service.post("/v1/seeds", {"urls": [SITE], "priority": priority}).problem == "invalid"
+
+
+# -- changes
+
+
+def test_of_changed_pages_the_known_are_due_again_and_the_unknown_are_admitted(tmp_path: Path) -> None:
+    with working(tmp_path, Settings()) as work:
+        done, service = work.lease_page(), work.service
+        work.result(done, content_type="text/html")
+        told: dict[str, Any] = {
+            "host": "127.0.0.1",
+            "key": "abc",
+            "urlList": [done["url"], f"{SITE}/never-seen"],
+        }
+        far = ["https://example.org/", "nothing"]
+        answer = service.post("/v1/changed", {**told, "urlList": [*told["urlList"], *far]}).json
+        assert (answer["due"], answer["added"], answer["refusals"]) == (1, 1, 2)
+        assert {one["url"] for one in answer["refused"]} == set(far)
+        again = service.post("/v1/changed", told).json
+        assert (again["due"], again["added"], again["waiting"]) == (0, 0, 2)
+        assert "told of as changed" in work.explain(f"{SITE}/never-seen")["found"]
+
+
+def test_a_push_brings_nothing_in_that_is_out_of_scope(tmp_path: Path) -> None:
+    with running_service(tmp_path) as service:
+        service.post("/v1/seeds", {"urls": [f"{SITE}/a"]})
+        told = {"host": "other.test", "urlList": ["http://other.test/"]}
+        answer = service.post("/v1/changed", told).json
+        assert answer["added"] == 0
+        assert answer["refused"][0]["reason"].startswith("scope")
 
 
 # -- policies
@@ -154,3 +190,58 @@ def test_explain_tells_of_unknown_urls_too(tmp_path: Path) -> None:
     with running_service(tmp_path) as service:
         assert service.get(f"/v1/explain?url={SITE}/never").json["state"] == "unknown"
         assert "not an http" in service.get("/v1/explain?url=mailto:x").json["reason"]
+
+
+# -- asked again, looked at again
+
+
+def test_a_host_that_backs_off_is_asked_again_now(tmp_path: Path) -> None:
+    with working(tmp_path, Settings(crawl=CrawlSettings(scope="any"))) as work:
+        page = work.lease_page()
+        work.fail(page)
+        work.clock.advance(2)
+        assert work.lease() == []
+        (host,) = work.service.post(f"{HOST}/retry").json["hosts"]
+        assert (host["host"], host["standing"], host["retries"]) == (SITE, "waiting", 1)
+        assert [task["url"] for task in work.lease()] == [f"{SITE}/a"]
+        assert work.service.post("/v1/hosts/nobody.test/retry").problem == "unknown-host"
+
+
+def test_what_was_fetched_is_looked_at_again_by_url_by_host_or_all_of_it(tmp_path: Path) -> None:
+    with working(tmp_path, Settings(crawl=CrawlSettings(scope="any"))) as work:
+        for asked in ({"urls": [f"{SITE}/a"]}, {"host": SITE}, {"all": True}):
+            work.result(work.lease_page() if asked == {"urls": [f"{SITE}/a"]} else work.lease()[0])
+            work.clock.advance(1)
+            assert work.service.post("/v1/refresh", asked).json == {"refreshed": 1, "not_refreshed": []}
+            assert work.explain(f"{SITE}/a")["state"] == "queued"
+        assert work.service.post("/v1/refresh", {}).json["refreshed"] == 0
+        again = work.service.post("/v1/refresh", {"urls": [f"{SITE}/a"]}).json
+        assert again == {"refreshed": 0, "not_refreshed": [{"url": f"{SITE}/a", "state": "queued"}]}
+
+
+def test_a_refresh_that_names_an_unknown_url_queues_nothing(tmp_path: Path) -> None:
+    with working(tmp_path, Settings(crawl=CrawlSettings(scope="any"))) as work:
+        work.result(work.lease_page())
+        told = work.service.post("/v1/refresh", {"urls": [f"{SITE}/a", f"{SITE}/never"]}).json
+        assert told == {"refreshed": 0, "not_refreshed": [{"url": f"{SITE}/never", "state": "unknown"}]}
+        assert work.explain(f"{SITE}/a")["state"] == "completed"
+        assert work.service.post("/v1/refresh", {"host": "http://["}).problem == "unknown-host"
+
+
+# -- settings
+
+
+def test_settings_are_told_and_none_of_them_changes_without_a_part_that_takes_it_over(tmp_path: Path) -> None:
+    with running_service(tmp_path) as service:
+        told = service.get("/v1/settings").json
+        assert (told["settings"]["crawl"]["max_depth"], told["can_change"]) == (15, [])
+        refused = service.call("PATCH", "/v1/settings", {"settings": {"crawl.max_depth": 3}})
+        assert (refused.status, refused.problem) == (409, "needs-restart")
+        for wrong, problem in (
+            ({"crawl.nothing": 1}, "unknown-setting"),
+            ({"nothing": 1}, "unknown-setting"),
+            ({"hosts.a": 1}, "unknown-setting"),
+            ({"crawl.max_depth": "x"}, "bad-setting"),
+            ({}, "invalid"),
+        ):
+            assert service.call("PATCH", "/v1/settings", {"settings": wrong}).problem == problem, wrong

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from skitter.service.http.access import Access, Role
+from skitter.telemetry import Metric
 from tests.service.work_kit import SITE, START, Work
 from tests.service_kit import running_service
 
@@ -118,3 +120,31 @@ def test_a_huge_body_is_refused(work: Work) -> None:
 
 def test_another_media_type_is_refused(work: Work) -> None:
     assert work.service.post("/v1/seeds", b"{}", content_type="text/plain").problem == "wrong-media"
+
+
+ONE, OTHER = "one-0123456789abcdef", "other-0123456789abcdef"
+
+
+def test_another_workers_task_can_be_neither_settled_nor_renewed_nor_released(tmp_path: Path) -> None:
+    """Its id may have leaked; it is worth nothing without the token that it was given to."""
+    tokens = Access([(Role.WORKER, ONE, "one"), (Role.WORKER, OTHER, "other"), (Role.OPERATOR, "o" * 16)])
+    with running_service(tmp_path, tokens=tokens) as service:
+        service.post("/v1/seeds", {"urls": [SITE]}, token="o" * 16)
+        (task,) = service.post("/v1/tasks/lease", {"worker_id": "w"}, token=ONE).json["tasks"]
+        path, ids = f"/v1/tasks/{task['task_id']}", {"task_ids": [task["task_id"]]}
+        said = {"http_status": 404}
+        attacks: list[tuple[str, dict[str, Any]]] = [
+            (f"{path}/result", said),
+            (f"{path}/fail", {"error": "connect_refused"}),
+            ("/v1/tasks/renew", ids),
+            ("/v1/tasks/release", ids),
+        ]
+        for where, body in attacks:
+            answer = service.post(where, body, token=OTHER)
+            assert (answer.status, answer.problem) == (403, "not-your-task")
+        batch = {"results": [{"task_id": task["task_id"], **said}]}
+        (refused,) = service.post("/v1/tasks/results", batch, token=OTHER).json["results"]
+        assert refused["status"] == "refused"
+        assert service.context.telemetry.value(Metric.LEASES_REFUSED) == 5
+        assert service.get("/v1/leases", token=ONE).json["leases"][0]["worker"] == "remote:one/w"
+        assert service.post(f"{path}/result", said, token=ONE).json["status"] == "accepted"

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from skitter.frontier.rocks.frontier import RocksFrontier
 from skitter.model import Copy, FailureKind, Fetched, NotModified, RecordAt, Result
-from skitter.service.watch import Watch
+from skitter.service.metrics.watch import Watch
 from skitter.settings import RetrySettings, Settings
 from skitter.telemetry import Metric
 from tests.frontier_kit import OK, Driver, failed, redirected
+from tests.frontier_stores import RocksDisk
 
 RECORD = RecordAt("segment", 0, 700)
 NEW = replace(OK, record=RECORD, copy=Copy("http://a.example/", 1.0, "urn:x"))
@@ -23,7 +22,7 @@ NEW = replace(OK, record=RECORD, copy=Copy("http://a.example/", 1.0, "urn:x"))
 @pytest.fixture
 def driver(tmp_path: Path) -> Iterator[Driver]:
     settings = Settings(retry=RetrySettings(attempts=2, backoff=(1.0,)))
-    driver = Driver(partial(RocksFrontier, tmp_path / "frontier"), settings, audited=False)
+    driver = Driver(RocksDisk(tmp_path / "frontier"), settings, audited=False)
     driver.open_host(*(f"http://{name}.example/" for name in "abcdef"))
     yield driver
     driver.close()

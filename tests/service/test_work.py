@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
-from skitter.service.access import Access, Role
+from skitter.service.http.access import Access, Role
 from skitter.settings import CrawlSettings, RetrySettings, Settings
 from tests.service.work_kit import SITE, START, Work, working
 from tests.service_kit import running_service
@@ -153,7 +153,7 @@ def test_an_unasked_304_is_a_failure(work: Work) -> None:
 def test_a_revisit_comes_with_validators_and_304_is_its_answer(work: Work) -> None:
     page = work.lease_page()
     work.result(page, etag='"v1"', last_modified="Thu, 01 Jan 2026 00:00:00 GMT")
-    work.service.do(work.service.brain.frontier.refresh(url=f"{SITE}/a"))
+    work.service.do(work.service.context.frontier.refresh(url=f"{SITE}/a"))
     work.clock.advance(1)
     (again,) = work.lease()
     assert (again["etag"], again["last_modified"]) == ('"v1"', "Thu, 01 Jan 2026 00:00:00 GMT")

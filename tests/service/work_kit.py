@@ -9,7 +9,7 @@ from typing import Any
 
 from skitter.settings import Settings
 from skitter.testing.clock import FakeClock
-from tests.frontier_kit import audit
+from tests.frontier_audit import audit
 from tests.service_kit import Answer, Service, running_service
 
 START = 1_800_000_000.0
@@ -53,7 +53,7 @@ class Work:
         return self.service.get(f"/v1/explain?url={url}").json
 
     def reap(self) -> int:
-        return self.service.do(self.service.brain.frontier.reap(self.clock.now()))
+        return self.service.do(self.service.context.frontier.reap(self.clock.now()))
 
 
 @contextmanager
@@ -61,4 +61,4 @@ def working(folder: Path, settings: Settings) -> Iterator[Work]:
     clock = FakeClock(START)
     with running_service(folder, settings, clock=clock) as service:
         yield Work(service, clock)
-        audit(service.brain.frontier)  # type: ignore[arg-type]
+        audit(service.context.frontier)  # type: ignore[arg-type]

@@ -11,7 +11,6 @@ SPECIAL = [
     "127.0.0.1",
     "10.1.2.3",
     "172.31.255.255",
-    "169.254.0.1",
     "100.64.0.1",
     "0.0.0.0",
     "224.0.0.1",
@@ -28,8 +27,24 @@ SPECIAL = [
     "64:ff9b::7f00:1",
     "3fff::1",
     "5f00::1",
+    "4000::1",
+    "1fff:ffff::1",
+    "e000::1",
 ]
-METADATA = ["169.254.169.254", "::ffff:169.254.169.254", "fd00:ec2::254", "168.63.129.16", "100.100.100.200"]
+METADATA = [
+    "169.254.169.254",
+    "169.254.0.1",
+    "169.254.170.23",
+    "::ffff:169.254.169.254",
+    "::169.254.169.254",
+    "::ffff:0:169.254.169.254",
+    "64:ff9b::169.254.169.254",
+    "64:ff9b:1:a9fe:00a9:fe00::",
+    "2002:a9fe:a9fe::1",
+    "fd00:ec2::254",
+    "168.63.129.16",
+    "100.100.100.200",
+]
 PUBLIC = ["1.1.1.1", "172.32.0.1", "::ffff:1.1.1.1", "2606:4700:4700::1111", "100.128.0.1"]
 
 
@@ -61,6 +76,19 @@ def test_a_crawl_that_allows_private_addresses_reaches_them(address: str) -> Non
 @pytest.mark.parametrize("address", METADATA)
 def test_metadata_services_stay_out_of_reach_of_a_private_crawl(address: str) -> None:
     assert INTRANET.refusal(address) is not None
+
+
+@pytest.mark.parametrize("port", [22, 25, 6000, 6667, 10080])
+@pytest.mark.parametrize("guard", [STRICT, INTRANET])
+def test_ports_of_other_services_are_never_dialled(guard: AddressGuard, port: int) -> None:
+    assert guard.refusal("1.1.1.1", port) == (
+        f"port {port} is never dialled: another service than a web server listens there"
+    )
+
+
+@pytest.mark.parametrize("port", [80, 443, 8080, 8443, 3000, 65535])
+def test_other_ports_are(port: int) -> None:
+    assert STRICT.refusal("1.1.1.1", port) is None
 
 
 def test_without_a_contact_no_public_address_is_dialled() -> None:

@@ -16,10 +16,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.console.display import JsonDisplay, Lines, PlainDisplay, Timetable, choose_display
-from skitter.console.live import LiveDisplay, Terminal, render
-from skitter.console.summary import HEADLINES, Summary, render_summary
-from skitter.console.wording import TimeLeft, amounts, plain, rate, size, span
+from skitter.console.display.display import (
+    JsonDisplay,
+    Lines,
+    PlainDisplay,
+    Timetable,
+    choose_display,
+    plain_line,
+)
+from skitter.console.display.live import LiveDisplay, Terminal, render
+from skitter.console.display.summary import HEADLINES, Summary, render_summary
+from skitter.console.display.wording import TimeLeft, amounts, plain, rate, size, span
 from skitter.telemetry import Ended, Phase, Snapshot
 
 BUSY = Snapshot(
@@ -138,6 +145,51 @@ def test_the_live_display_never_outgrows_the_terminal(
     assert 1 <= len(lines) <= max(1, height - 1)
     assert all(line.cell_len <= max(1, width - 1) for line in lines)
     assert all(line.plain.isprintable() for line in lines)
+
+
+QUIET = Snapshot(at=1_000_000.0, elapsed=1.0)
+TALKATIVE = msgspec.structs.replace(
+    BUSY,
+    headline="Crawling 148 pages a second: 118 hosts set the pace, most asked every 1 s (politeness.delay). "
+    * 2,
+    last=[("200", "https://a.example/" + "x" * 300), ("connect timeout", "https://b.example/")],
+    last_error="connect timeout https://b.example/ after 10 s",
+    errors={f"kind_{number}": 10**number for number in range(12)},
+    slowest=[(f"https://slow-{number}.example", 5000.0) for number in range(5)],
+)
+LABELS = (
+    "pages",
+    "time left",
+    "received",
+    "hosts",
+    "queue",
+    "last",
+    "last error",
+    "left out",
+    "errors",
+    "answers",
+)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (80, 30), (100, 30), (200, 50)])
+def test_rows_stay_where_they_are_whatever_there_is_to_say(size: tuple[int, int]) -> None:
+    places = []
+    for snapshot in (QUIET, BUSY, TALKATIVE):
+        for phase in Phase:
+            shown = text_of(msgspec.structs.replace(snapshot, phase=phase), *size).splitlines()
+            rows = {
+                label: i for label in LABELS for i, line in enumerate(shown) if line[:11].rstrip() == label
+            }
+            places.append(rows)
+    assert all(rows == places[0] for rows in places)
+    assert set(places[0]) == set(LABELS)
+
+
+def test_the_live_display_says_what_sets_the_pace_and_shows_the_last_urls_and_the_last_error() -> None:
+    shown = text_of(TALKATIVE, 100, 30)
+    assert "118 hosts set the pace, most asked every 1 s" in shown
+    assert "200  https://a.example/xxx" in shown
+    assert "connect timeout https://b.example/ after 10 s" in shown
 
 
 def test_a_low_terminal_keeps_what_matters_most() -> None:
@@ -288,7 +340,8 @@ def test_json_lines_carry_the_same_figures_and_end_with_a_summary() -> None:
     display.close(Summary(ended=Ended.LIMIT, last=BUSY, folder="x"))
     progress, note, summary = map(json.loads, stream.getvalue().splitlines())
     assert (progress["event"], progress["pages"], progress["phase"]) == ("progress", 12_345, "crawling")
-    assert note == {"event": "note", "text": "draining"}
+    assert (note["event"], note["text"], note["level"]) == ("note", "draining", "info")
+    assert list(note)[:3] == list(progress)[:3] == list(summary)[:3] == ["time", "level", "event"]
     assert (summary["event"], summary["ended"], summary["last"]["pages"]) == ("summary", "limit", 12_345)
     assert msgspec.convert(progress | {"slowest": []}, Snapshot).errors == BUSY.errors
 
@@ -338,6 +391,22 @@ def test_a_complete_crawl_is_not_told_to_go_on_and_has_no_empty_parts() -> None:
     assert "Errors" not in text
 
 
+@pytest.mark.parametrize(
+    ("refused", "refusing", "headline"),
+    [
+        (945, 1, "Complete but for 945 pages of 1 kind taken for a trap: skitter traps x"),
+        (1, 1, "Complete but for 1 page of 1 kind taken for a trap: skitter traps x"),
+        (12_000, 3, "Complete but for 12,000 pages of 3 kinds taken for traps: skitter traps x"),
+        (0, 0, "Complete: nothing is left to fetch."),
+    ],
+)
+def test_the_headline_names_what_was_taken_for_a_trap(refused: int, refusing: int, headline: str) -> None:
+    last = Snapshot(at=9.0, refusals={"trap": refused, "scope": 7}, verdicts=refusing, refusing=refusing)
+    lines = render_summary(Summary(ended=Ended.COMPLETE, last=last, folder="x")).splitlines()
+    assert lines[0] == headline
+    assert any("skitter traps x --undo ID" in line for line in lines) is bool(refused)
+
+
 def test_the_summary_tells_how_warm_the_connections_were_and_what_dns_took() -> None:
     last = Snapshot(at=9.0, requests=200, reused=150, dns_hits=190, dns_lookups=10, dns_ms=123)
     text = render_summary(Summary(ended=Ended.COMPLETE, last=last, folder="x"))
@@ -370,8 +439,8 @@ def test_only_a_terminal_gets_the_live_display(monkeypatch: pytest.MonkeyPatch) 
 
 ON_A_TERMINAL = """
 import sys
-from skitter.console.display import choose_display
-from skitter.console.summary import Ended, Summary
+from skitter.console.display.display import choose_display
+from skitter.console.display.summary import Ended, Summary
 from skitter.telemetry import Snapshot
 display = choose_display(sys.stderr)
 for tick in range(8):
@@ -413,10 +482,19 @@ def test_a_real_terminal_is_given_back_with_its_cursor_and_a_pipe_stays_a_pipe()
 
 def test_rich_is_not_imported_where_there_is_no_terminal() -> None:
     program = (
-        "import sys, skitter.console.display as d; d.choose_display(sys.stderr); print('rich' in sys.modules)"
+        "import sys; from skitter.console.display.display import choose_display;"
+        " choose_display(sys.stderr); print('rich' in sys.modules)"
     )
     environment: dict[str, Any] = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     ran = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     assert ran.stdout == "False\n"
+
+
+def test_a_plain_line_of_a_crawl_that_waits_says_for_whom() -> None:
+    sentence = "Waiting: 9 hosts answer 500 to robots.txt; next at 20:29 UTC."
+    waiting = msgspec.structs.replace(BUSY, phase=Phase.WAITING, headline=sentence)
+    assert plain_line(waiting, TimeLeft()).endswith(
+        "; Waiting: 9 hosts answer 500 to robots.txt; next at 20:29 UTC"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from skitter.archive.schema import TABLES
 from skitter.reference import FOLDER, PAGES, description
 from skitter.settings.load import HOST_FIELDS, SECTIONS
 
@@ -11,6 +12,25 @@ from skitter.settings.load import HOST_FIELDS, SECTIONS
 @pytest.mark.parametrize("name", PAGES)
 def test_a_generated_page_is_what_the_code_says(name: str) -> None:
     assert (FOLDER / name).read_text() == PAGES[name](), "run: python -m skitter.reference"
+
+
+def test_every_column_has_a_sentence() -> None:
+    lacking = [c.name for table in TABLES for c in table.columns if not c.doc.endswith(".")]
+    assert lacking == []
+
+
+def test_the_guide_to_reading_names_every_table_and_column_of_it() -> None:
+    guide = (FOLDER / "reading.md").read_text()
+    rows = {
+        table.name: next(r for r in guide.splitlines() if r.startswith(f"| `{table.name}` |"))
+        for table in TABLES
+    }
+    common_crawl = ("url_", "content_", "warc_", "fetch_")
+    for table in TABLES:
+        for column in table.columns:
+            told = f"`{column.name}`" in rows[table.name]
+            assert told or (table.name == "pages" and column.name.startswith(common_crawl)), column.name
+        assert all(f"`{column.short}`" in guide for column in table.columns if column.short)
 
 
 def test_every_setting_has_a_sentence() -> None:

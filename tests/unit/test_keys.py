@@ -28,7 +28,8 @@ PIECES = st.lists(
     st.sampled_from(
         "(S(0123456789abcdef01234567)) /(F(0123456789ab)A(0123456789ab))/ "
         "/ // . .. %2e %2E %7e %c3%A9 %25 %2 a B index.html INDEX.html default.asp ;jsessionid=1 ;sid= (S( )) ( "
-        ";x=1 ? & = a= q1=2 utm_source=x gclid=1 sid=0123456789abcdef0123456789abcdef phpsessid + é".split()
+        ";x=1 ; | ^ ` { } \\ % %7c "
+        "? & = a= q1=2 utm_source=x gclid=1 sid=0123456789abcdef0123456789abcdef phpsessid + é".split()
     ),
     max_size=12,
 )
@@ -64,6 +65,19 @@ def form(url: str, settings: KeySettings | None = None) -> str:
         ("http://h.org/?b=1&a=2&", "http://h.org/?a=2&b=1"),
         ("http://h.org/?utm_content=x&UTM_anything=1&fbclid=2", "http://h.org/"),
         ("http://BÜCHER.example/", "http://xn--bcher-kva.example/"),
+        ("http://h.org./a", "http://h.org/a"),
+        ("http://h.org/a|b?c|d", "http://h.org/a%7Cb?c%7Cd"),
+        ("http://h.org/a^b?c^d", "http://h.org/a%5Eb?c%5Ed"),
+        ("http://h.org/a`b?c`d", "http://h.org/a%60b?c%60d"),
+        ("http://h.org/{a}?{c}", "http://h.org/%7Ba%7D?%7Bc%7D"),
+        ("http://h.org/?a\\b", "http://h.org/?a%5Cb"),
+        ("http://h.org/100%?c%", "http://h.org/100%25?c%25"),
+        ("http://h.org/%%36%31?%4", "http://h.org/%2561?%254"),
+        ("http://h.org/a?b=1;jsessionid=0A1B.node2", "http://h.org/a?b=1"),
+        ("http://h.org/a?b=1;JSESSIONID=0A1B&c=2", "http://h.org/a?b=1&c=2"),
+        ("http://h.org/a?;jsessionid=0A1B", "http://h.org/a"),
+        ("http://h.org/a?b=1;%6asessionid=0A1B;x=2", "http://h.org/a?b=1;x=2"),
+        ("http://h.org/a?b=1;sid=0123456789abcdef0123456789abcdef", "http://h.org/a?b=1"),
     ],
 )
 def test_what_makes_no_other_page_by_default(said: str, meant: str) -> None:
@@ -82,6 +96,12 @@ def test_what_makes_no_other_page_by_default(said: str, meant: str) -> None:
         "http://h.org/?sid=abcdefabcdefabcdefabcdefabcdefab",
         "http://h.org/?id=0123456789abcdef0123456789abcdef",
         "http://h.org/;sid=42",
+        "http://h.org/?a=1;sid=42",
+        "http://h.org/?a=1;jsessionids=2",
+        "http://h.org/?a=1%3Bjsessionid=2",
+        "http://h.org/?a;b;c",
+        "http://h.org/a%27b",
+        "http://h.org/a'b",
         "http://h.org/(S(x))/a",
         "http://h.org/a;v=1/b",
         "http://h.org/?from=z&ref=x&source=y",

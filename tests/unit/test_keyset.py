@@ -13,14 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skitter.frontier import keyset_plain
-from skitter.frontier.rocks import nearwords_plain
-from skitter.frontier.rocks.near_filter import _masks
-from skitter.frontier.rocks.rows import UrlRow, decode_url, encode, fresh, placed, slot_of, slots_of
+from skitter.frontier.rows import Found, UrlRow
+from skitter.frontier.tables import nearwords_plain
+from skitter.frontier.tables.layout import (
+    decode_url,
+    encode,
+    encode_new_rows,
+    encode_shared_fields,
+    slots_of,
+)
+from skitter.frontier.tables.near_filter import _masks
+from skitter.frontier.tables.slots import slot_of
 from skitter.model import UrlState, Via
 from tests.frontier_kit import discovered
 
-keyset = pytest.importorskip("skitter.native.keyset", reason="the kernel was not built")
-nearwords = pytest.importorskip("skitter.native.nearwords", reason="the kernel was not built")
+keyset = nearwords = pytest.importorskip("skitter.native._kernels", reason="the kernels were not built")
 
 HOSTS = st.sampled_from([bytes(8), b"\xff" * 8, b"one-host", b"two-host"])
 KEYS = st.builds(bytes.__add__, HOSTS, st.binary(min_size=8, max_size=8))
@@ -63,7 +70,9 @@ def test_what_is_certain_is_the_same_with_and_without_the_kernel(
         keyset_plain.certain_has(plain, key) for key in every
     ]
     joined = b"".join(every)
-    assert keyset.certain_lacks(kernel, joined, host) == keyset_plain.certain_lacks(plain, joined, host)
+    assert keyset.certain_find_missing(kernel, joined, host) == keyset_plain.certain_find_missing(
+        plain, joined, host
+    )
 
 
 @given(SIZES, st.lists(KEYS), st.lists(KEYS))
@@ -107,9 +116,9 @@ def test_what_was_heard_is_the_same_with_and_without_the_kernel(
         keyset_plain.certain_add(plain, key)
     joined = b"".join([*asked, *added, *young, *old])
     noted, plainly = young.copy(), young.copy()
-    assert keyset.certain_unheard(kernel, joined, host, noted, old, parent) == keyset_plain.certain_unheard(
-        plain, joined, host, plainly, old, parent
-    )
+    assert keyset.certain_find_news(
+        kernel, joined, host, noted, old, parent
+    ) == keyset_plain.certain_find_news(plain, joined, host, plainly, old, parent)
     assert kernel[:] == plain[:]
     assert noted == plainly
 
@@ -159,8 +168,8 @@ def test_new_keys_are_met_in_the_same_way_with_and_without_the_kernel(
                 keyset.certain_add(table, key)
             for layer in part[1:]:
                 keyset.bloom_add(layer, hashes, key)
-    first = keyset.keys_met(tables[0], both[0], hashes, met)
-    assert first == keyset_plain.keys_met(tables[1], both[1], hashes, met)
+    first = keyset.add_new_keys(tables[0], both[0], hashes, met)
+    assert first == keyset_plain.add_new_keys(tables[1], both[1], hashes, met)
     assert tables[0][:] == tables[1][:]
     assert _written(both[0]) == _written(both[1])
     assert sum(first) == sum(part[0][0] for part in both[0] if part)
@@ -180,7 +189,7 @@ def test_a_key_is_met_once_and_only_where_there_is_room_and_trust(way: ModuleTyp
     table, tally = mmap(-1, 6_400), array("q", (0, 2))
     parts = [(tally, mmap(-1, 800)), ()]
     one, two, three, elsewhere = (bytes([first]) + bytes(15) for first in (1, 2, 3, 200))
-    assert way.keys_met(table, parts, 9, [one, elsewhere, one, two, three]) == b"\1\0\0\1\0"
+    assert way.add_new_keys(table, parts, 9, [one, elsewhere, one, two, three]) == b"\1\0\0\1\0"
     assert tally[0] == 2
     assert way.certain_has(table, one)
     assert not way.certain_has(table, three)
@@ -192,9 +201,9 @@ def test_parts_that_are_none_are_refused(way: ModuleType) -> None:
     table, key = mmap(-1, 64), bytes(16)
     for parts in ([], [()] * 257, [(array("q", (0, 1)),)], [(array("q", (0, 1)), *[mmap(-1, 8)] * 17)]):
         with pytest.raises(ValueError, match="part"):
-            way.keys_met(table, parts, 9, [key])
+            way.add_new_keys(table, parts, 9, [key])
     with pytest.raises(ValueError, match="16 bytes"):
-        way.keys_met(table, [()], 9, [key, bytes(15)])
+        way.add_new_keys(table, [()], 9, [key, bytes(15)])
 
 
 @pytest.mark.parametrize("way", [keyset, keyset_plain], ids=["kernel", "plain"])
@@ -208,10 +217,10 @@ def test_what_is_no_key_is_refused(way: ModuleType) -> None:
             way.bloom_has(table, 9, key)
     for keys, host in ((bytes(17), bytes(8)), (bytes(16), bytes(7))):
         with pytest.raises(ValueError, match="16 bytes"):
-            way.certain_lacks(table, keys, host)
+            way.certain_find_missing(table, keys, host)
     for parent in (b"", bytes(8), bytes(17)):
         with pytest.raises(ValueError, match="16 bytes"):
-            way.certain_unheard(table, bytes(16), bytes(8), {}, {}, parent)
+            way.certain_find_news(table, bytes(16), bytes(8), {}, {}, parent)
     for hashes in (0, 33):
         with pytest.raises(ValueError, match="hashes"):
             way.bloom_add(table, hashes, bytes(16))
@@ -222,17 +231,23 @@ def test_near_fingerprints_are_the_same_with_and_without_the_kernel(
     words: int, added: list[int], asked: list[int], bits: set[int]
 ) -> None:
     kernel, plain = mmap(-1, 8 * words), mmap(-1, 8 * words)
-    nearwords.add(kernel, _masks(), added)
-    nearwords_plain.add(plain, _masks(), added)
+    nearwords.near_add(kernel, _masks(), added)
+    nearwords_plain.near_add(plain, _masks(), added)
     assert kernel[:] == plain[:]
     every = asked + [one ^ sum(1 << bit for bit in bits) for one in added]
-    assert nearwords.suspects(kernel, _masks(), every) == nearwords_plain.suspects(plain, _masks(), every)
+    assert nearwords.near_find_candidates(kernel, _masks(), every) == nearwords_plain.near_find_candidates(
+        plain, _masks(), every
+    )
     for one in asked[:3]:
-        assert nearwords.close_to(one, every, 30) == nearwords_plain.close_to(one, every, 30)
+        assert nearwords.near_select_close(one, every, 30) == nearwords_plain.near_select_close(
+            one, every, 30
+        )
         stored = struct.pack(f">{len(every)}Q", *every)
         for raw in (stored, stored[:-3]):
-            assert nearwords.close_in(one, raw, 30) == nearwords_plain.close_in(one, raw, 30)
-        assert nearwords.close_in(one, stored, 30) == nearwords.close_to(one, every, 30)
+            assert nearwords.near_unpack_close(one, raw, 30) == nearwords_plain.near_unpack_close(
+                one, raw, 30
+            )
+        assert nearwords.near_unpack_close(one, stored, 30) == nearwords.near_select_close(one, every, 30)
 
 
 @pytest.mark.parametrize("number", [-1, 1 << 64])
@@ -240,9 +255,9 @@ def test_what_is_no_fingerprint_is_refused(number: int) -> None:
     table = mmap(-1, 64)
     for way in (nearwords, nearwords_plain):
         with pytest.raises(OverflowError):
-            way.add(table, _masks(), [number])
+            way.near_add(table, _masks(), [number])
         with pytest.raises(OverflowError):
-            way.suspects(table, _masks(), [number])
+            way.near_find_candidates(table, _masks(), [number])
 
 
 @given(
@@ -263,15 +278,12 @@ def test_the_row_of_a_new_url_says_what_its_values_do_in_fewer_bytes(
         url=found.url,
         state=UrlState.QUEUED,
         priority=priority,
-        depth=depth,
-        via=Via.LINK,
-        parent=parent,
-        hops=2,
+        found=Found(depth, Via.LINK, parent, 2),
         slot=slot,
         linkers=linkers,
     )
-    alike = fresh(found, priority, 2, linkers)
-    slots, rows = placed([found], alike, b"one-host", seq)
+    alike = encode_shared_fields(found, priority, 2, linkers)
+    slots, rows = encode_new_rows([found], alike, b"one-host", seq)
     assert slots == [slot]
     assert decode_url(rows[found.key]) == row
     assert slots_of([*rows.items()]) == [slot]

@@ -18,15 +18,17 @@ ROOT = Path(skitter.__file__).parent
 # The one place where the layers are written down, lowest first. A module imports from its own entry and from
 # lower lines, never from its own line's other entries.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("__init__", "errors", "clock", "faultpoints", "model", "native", "recent", "snapshot"),
+    ("__init__", "errors", "clock", "faultpoints", "confinement", "model", "native", "recent", "snapshot"),
     ("settings", "telemetry"),
-    ("log", "folder", "schedule"),
-    ("urls", "robots", "parse", "reference"),
+    ("log", "folder", "schedule", "secret_files"),
+    ("urls", "robots", "parse"),
     ("frontier", "fetch", "archive"),
-    ("desk", "seeds", "collection"),
-    ("worker",),
-    ("service", "hands"),
+    ("extend", "identities"),
+    ("committer", "seeds", "collection", "reference", "headline"),
+    ("worker", "sinks"),
+    ("service", "fetch_stack"),
     ("wiring",),
+    ("runtime",),
     ("console",),
     ("cli",),
     ("__main__",),
@@ -37,8 +39,10 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 TESTING = "testing"
 TESTING_USES = ("__init__", "errors")
 DEMO = "testing/demo.py"
+# Plugins on saved pages, loaded when a test asks for it.
+ON_SAVED_PAGES = "testing/plugins.py"
 # `skitter.open` is the package's front door: it leads up, and only when somebody calls it.
-FRONT_DOOR = {"__init__": {"collection"}}
+FRONT_DOOR = {"__init__": {"collection", "extend", "runtime", "testing"}}
 
 PURE = ("urls", "robots", "parse", "schedule")
 IMPURE = frozenset(
@@ -55,8 +59,8 @@ NOW_UNLESS_GIVEN = {"time.localtime": 1, "time.gmtime": 1, "time.ctime": 1, "tim
 # The clock itself; and the fetcher, which times out by the event loop's own time, as libcurl does.
 MAY_READ_CLOCKS = {
     "clock.py": {"time.time", "time.clock_gettime"},
-    "fetch/lanes.py": {"loop.time"},
-    "fetch/ticks.py": {"loop.time"},
+    "fetch/curl_pools.py": {"loop.time"},
+    "fetch/timer_wheel.py": {"loop.time"},
 }
 
 
@@ -109,8 +113,13 @@ def test_imports_point_down(module: Module) -> None:
 
 
 def test_what_is_for_tests_stands_on_the_lowest_layer_alone() -> None:
-    parts = [module for module in MODULES if module.entry == TESTING and module.path != DEMO]
+    parts = [
+        module for module in MODULES if module.entry == TESTING and module.path not in (DEMO, ON_SAVED_PAGES)
+    ]
     assert {name for module in parts for name in entries_used(module)} <= set(TESTING_USES)
+
+
+_IMPLEMENTATION = ("skitter.frontier.engine", "skitter.frontier.tables", "skitter.frontier.stores")
 
 
 def test_only_the_wiring_picks_an_implementation() -> None:
@@ -118,9 +127,86 @@ def test_only_the_wiring_picks_an_implementation() -> None:
         module.path
         for module in MODULES
         if module.entry != "frontier"
-        and any(name.startswith("skitter.frontier.rocks") for name in imported(module.tree))
+        and any(name.startswith(_IMPLEMENTATION) for name in imported(module.tree))
     }
     assert importers == {"wiring.py"}
+
+
+# What the frontier's rules may know of its tables: rows, changes and questions by name, and places as a whole.
+ENGINE_USES = frozenset(
+    f"skitter.frontier.tables.{name}"
+    for name in "transaction queries row_cache slots trap_tables near_rows url_patterns".split()
+)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [module for module in MODULES if module.path.startswith("frontier/engine/")],
+    ids=lambda module: module.path,
+)
+def test_the_frontiers_rules_know_no_byte_layout_and_no_store(module: Module) -> None:
+    names = list(imported(module.tree))
+    assert not [name for name in names if name.startswith("skitter.frontier.stores")]
+    tables = {name for name in names if name.startswith("skitter.frontier.tables.")}
+    assert {name for name in tables if not any(name.startswith(one) for one in ENGINE_USES)} == set()
+    reads = {"get", "scan", "first", "commit"}
+    touched = {
+        dotted(node.func)
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and dotted(node.func).startswith("store.")
+    }
+    assert {name for name in touched if name.partition(".")[2] in reads} == set()
+    raw = {"tx.put", "tx.put_all", "tx.delete", "tx.delete_range"}
+    assert raw & {dotted(node.func) for node in ast.walk(module.tree) if isinstance(node, ast.Call)} == set()
+
+
+def test_one_module_knows_rocksdb() -> None:
+    users = [
+        module.path for module in MODULES if "rocksdict" in {n.split(".")[0] for n in imported(module.tree)}
+    ]
+    assert users == ["frontier/stores/rocks.py"]
+
+
+# What tests of the contract may know: the contract, values, pure packages, and the kit that drives a frontier.
+CONTRACT_TESTS = Path(__file__).parents[1] / "contract"
+CONTRACT_USES = (
+    "skitter.errors skitter.model skitter.settings skitter.testing skitter.frontier.base "
+    "skitter.frontier.link_batches skitter.schedule skitter.urls skitter.robots skitter.parse "
+    "tests.contract tests.frontier_fixtures tests.frontier_kit tests.trap_kit tests.keys"
+).split()
+
+
+def reaches_behind_the_contract(tree: ast.Module) -> set[str]:
+    """Imports of an implementation, names of modules in strings (for patches), private parts of other objects."""
+    names = {name for name in imported(tree) if name.startswith(("skitter.", "tests."))}
+    found = {
+        name for name in names if not any(name == use or name.startswith(use + ".") for use in CONTRACT_USES)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and str(node.value).startswith("skitter."):
+            found.add(str(node.value))
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and dotted(node.value) != "self":
+            found.add(dotted(node))
+    return found
+
+
+@pytest.mark.parametrize("file", sorted(CONTRACT_TESTS.glob("*.py")), ids=lambda file: file.name)
+def test_tests_of_the_contract_know_no_implementation(file: Path) -> None:
+    assert reaches_behind_the_contract(ast.parse(file.read_text())) == set()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from skitter.frontier.stores.rocks import RocksStore",
+        "import skitter.frontier.engine.leasing",
+        "from tests.engine_kit import engine_of",
+        "driver.frontier._cache.store.close()",
+        "patch.setattr('skitter.frontier.engine.requeue._MOST', 3)",
+    ],
+)
+def test_a_look_behind_the_contract_would_be_noticed(source: str) -> None:
+    assert reaches_behind_the_contract(ast.parse(source))
 
 
 @pytest.mark.parametrize(
@@ -180,14 +266,35 @@ def test_a_look_at_the_clock_would_be_noticed(source: str) -> None:
 
 def test_a_worker_process_loads_neither_store_nor_service() -> None:
     """Several of them start at once beside a crawl that waits for them: half the CPU of it all."""
-    code = "import sys, skitter.console.worker; print(*sys.modules)"
+    code = "import sys, skitter.runtime.worker_process; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     heavy = {"rocksdict", "uvicorn", "starlette", "pyarrow", "numpy", "duckdb", "skitter.service"}
     assert heavy & set(loaded.split()) == set()
+    assert "skitter.extend" not in loaded.split()
 
 
-def test_writing_tables_loads_no_library_that_reads_them() -> None:
-    """0.3 to 0.6 s of CPU and 110 MB, in every crawl."""
-    code = "import sys, skitter.archive.tables; print(*sys.modules)"
+def test_to_import_skitter_or_to_crawl_without_plugins_loads_nothing_of_users_code() -> None:
+    code = "import sys, skitter, skitter.cli, skitter.console.run.crawl, skitter.wiring; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert {name for name in loaded.split() if name.startswith("skitter.extend")} == set()
+    alone = subprocess.run(
+        [sys.executable, "-c", "import sys, skitter; print(*sys.modules)"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert {name for name in alone.split() if name.startswith("skitter.")} == set()
+
+
+def test_a_crawl_loads_no_library_of_tables() -> None:
+    """0.3 to 0.7 s of CPU and 110 MB: a child process alone loads pyarrow, to write the tables."""
+    code = "import sys, skitter.wiring, skitter.console.run.crawl; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert {"pyarrow", "numpy", "pandas", "duckdb"} & set(loaded.split()) == set()
+
+
+def test_a_crawl_loads_no_web_framework_until_somebody_calls_it() -> None:
+    """0.2 s of CPU and 23 MB: most crawls are never told anything."""
+    code = "import sys, skitter.console.run.crawl, skitter.console.steer.commands; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert {"uvicorn", "starlette", "skitter.service.http.app"} & set(loaded.split()) == set()

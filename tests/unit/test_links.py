@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.frontier.bundles import untied
+from skitter.frontier.link_batches import unpack
 from skitter.model import Discovered, Host, Link, UrlKey, Via
 from skitter.urls import links as links_module
 from skitter.urls import links_plain
-from skitter.urls.canonical import host_of, joined, normalise
-from skitter.urls.links import LinkReader, followed, told
+from skitter.urls.canonical import host_of, join_plain, normalise
+from skitter.urls.links import LinkReader, list_targets, select_followed
 from tests.keys import KEYS, key_of
 from tests.parsed import parsed
 
@@ -31,6 +31,8 @@ BASES = st.sampled_from(
         "http://other.org/a/b",
         "http://h.org/a/b#c/d",
         "https://u:p@h.org/a/b",
+        "http://h.org./a/b",
+        "http://h.org.:8080/a/b",
         "mailto:x",
         "about:blank",
         "httpx:y",
@@ -79,7 +81,7 @@ HREFS = st.one_of(
 def read(
     reader: LinkReader, base: str, hrefs: Sequence[str], url: str = "http://h.org/self"
 ) -> list[Discovered]:
-    return untied(reader.discover(PAGE, url, 1, base, [Link(href) for href in hrefs]))
+    return unpack(reader.discover(PAGE, url, 1, base, [Link(href) for href in hrefs]))
 
 
 @given(st.lists(st.tuples(BASES, st.lists(HREFS, max_size=6)), max_size=6))
@@ -116,7 +118,7 @@ def test_a_page_does_not_link_to_itself_and_names_each_target_once() -> None:
 def test_nofollow_links_are_left_out() -> None:
     links = [Link("a", rel="nofollow"), Link("b", rel="noopener nofollow"), Link("c", rel="noopener")]
     found = LinkReader(KEYS).discover(PAGE, "http://h.org/self", 1, "http://h.org/", links)
-    assert [one.url for one in untied(found)] == ["http://h.org/c"]
+    assert [one.url for one in unpack(found)] == ["http://h.org/c"]
 
 
 def test_a_link_is_one_level_below_its_page() -> None:
@@ -199,12 +201,12 @@ SEGMENTS = st.sampled_from(
 )
 def test_a_plain_href_is_joined_as_the_url_standard_says(folder: str, segments: list[str]) -> None:
     href = "/".join(segments)
-    assert joined(folder, href) in (None, normalise(href, folder))
+    assert join_plain(folder, href) in (None, normalise(href, folder))
 
 
 @pytest.mark.parametrize("href", ["a.html", "../b", "../../../c/", "a/b-c/d_e.html"])
 def test_hrefs_of_real_pages_are_plain(href: str) -> None:
-    assert joined("http://h.org/x/y/", href) == normalise(href, "http://h.org/x/y/page")
+    assert join_plain("http://h.org/x/y/", href) == normalise(href, "http://h.org/x/y/page")
 
 
 def target(name: str, key: int = 0) -> tuple[str, UrlKey, Host]:
@@ -223,21 +225,21 @@ def test_links_are_followed_and_told_of_as_they_would_be_without_the_kernel(
     links = [Link("x", "", rel) for rel, _ in given_links]
     resolved = [one for _, one in given_links]
     url = target(str(own))[0]
-    assert followed(url, links, resolved) == links_plain.followed(url, links, resolved)
-    assert told(links, resolved) == links_plain.told(links, resolved)
+    assert select_followed(url, links, resolved) == links_plain.select_followed(url, links, resolved)
+    assert list_targets(links, resolved) == links_plain.list_targets(links, resolved)
 
 
 def test_as_many_links_as_are_read_are_told_apart() -> None:
     links = [Link("x")] * 10_000
     resolved = [target(str(number % 7_000), number % 7_000 // 2) for number in range(10_000)]
-    assert len(told(links, resolved)) == 7_000
-    assert followed("", links, resolved) == links_plain.followed("", links, resolved)
+    assert len(list_targets(links, resolved)) == 7_000
+    assert select_followed("", links, resolved) == links_plain.select_followed("", links, resolved)
 
 
 @pytest.mark.skipif(links_module._resolve_plain is None, reason="needs the kernel")
 @pytest.mark.parametrize("wrong", [("u", "k", "h"), ("u", b"short", "h"), (1, b"k" * 16, "h"), "x", ()])
 def test_what_is_no_target_is_a_fault_and_not_a_crash(wrong: object) -> None:
     with pytest.raises(ValueError, match="a URL, a key and a host"):
-        told([Link("x")], [wrong])  # type: ignore[list-item]
+        list_targets([Link("x")], [wrong])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="a URL, a key and a host"):
-        followed("", [Link("x")], [])
+        select_followed("", [Link("x")], [])

@@ -51,6 +51,13 @@ PLAIN = [
     "<form>a<div>b</form>c</div>d<form>e</form>",
     "<head><template><title>x</title><p>no<a href=t>t</a></template></head><template>x</p><div></template>y",
     "x<template",
+    "<template><base href=/no/><meta name=robots content=none><link rel=canonical href=no></template>",
+    "<template><title>no</title></template><title>yes</title>",
+    "<template><iframe src=no></iframe><map><area href=no></template>",
+    "<template><main>no</main></template><main>yes</main><template><main>no<a href=no>x</a></main></template>z",
+    "<template><article>no</article></template><article>yes</article>rest",
+    "<template><template><a href=no>no</a></template><a href=no>no</a></template><a href=yes>yes</a>",
+    "<template><meta http-equiv=refresh content='0; url=no'><svg><a href=n>n</a></svg></template><a href=n>y</a>",
     "<a href='never ends",
 ]
 # What a browser repairs by moving things about, or reads in a way of its own.
@@ -61,6 +68,12 @@ ODD = [
     "<frameset><frame src=x></frameset>",
     "<plaintext><a href=x>",
     "<template><tr><td>x</template>",
+    "<div><template shadowrootmode=open><a href=x>x</a></template></div>",
+    "<div><template ShadowRootMode='closed'>x",
+    "<svg><template><a href=x>x</a></template></svg>",
+    "<noframes><a href=x>x</a></noframes>",
+    "<head><noframes><a href=x>x</a></noframes>",
+    "<template><noframes><a href=x>x</a></noframes></template>",
     "<select><div>x</div></select>",
     "<svg><foreignObject><p>x</foreignObject></svg>",
     "<svg><p>x",
@@ -206,25 +219,25 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_no_page_of_a_megabyte_takes_the_kernel_long(name: str) -> None:
-    from skitter.native import markup
+    from skitter.native import _kernels
 
     body = BOMBS[name]()
     begun = time.process_time()
-    markup.read(body, True, True, b"skitter", Link, str)
+    _kernels.read_html(body, True, True, b"skitter", Link, str)
     assert time.process_time() - begun < 1
 
 
 def test_a_page_that_is_read_while_another_one_is_goes_to_the_tree() -> None:
     """The kernel's memory is one; where it calls Python another thread may come between."""
-    markup = pytest.importorskip("skitter.native.markup", reason="the kernel was not built")
+    markup = pytest.importorskip("skitter.native._kernels", reason="the kernels were not built")
     page = b"<title>t</title><a href='odd\t'>x</a><p>text"
     inner: list[object] = []
 
     def follow(href: str) -> str:
-        inner.append(markup.read(b"<title>other</title>", True, True, b"skitter", Link, str))
+        inner.append(markup.read_html(b"<title>other</title>", True, True, b"skitter", Link, str))
         return href.strip()
 
-    read = markup.read(page, True, True, b"skitter", Link, follow)
+    read = markup.read_html(page, True, True, b"skitter", Link, follow)
     assert inner == [None]
     assert (read[0], [link.href for link in read[6]]) == ("t", ["odd"])
-    assert markup.read(b"<title>other</title>", True, True, b"skitter", Link, str)[0] == "other"
+    assert markup.read_html(b"<title>other</title>", True, True, b"skitter", Link, str)[0] == "other"

@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.frontier.rocks.near_filter import NearFilter
-from skitter.schedule.near import NEAR, PROBES, distance, half_of, nearest, swapped
+from skitter.frontier.tables.near_filter import NearFilter
+from skitter.schedule.near import FORMS, NEAR, distance, half_of, nearest, swapped
 
 fingerprints = st.integers(0, 2**64 - 1)
 
@@ -24,8 +24,8 @@ def flipped(fingerprint: int, bits: tuple[int, ...]) -> int:
 
 def beginnings(fingerprint: int) -> set[bytes]:
     """Of all that an index is asked for: the upper halves, and behind a mark the lower ones."""
-    upper = {b"0" + half_of(fingerprint, probe) for probe in range(PROBES)}
-    return upper | {b"7" + half_of(swapped(fingerprint), probe) for probe in range(PROBES)}
+    upper = {b"0" + half_of(fingerprint, form) for form in range(FORMS)}
+    return upper | {b"7" + half_of(swapped(fingerprint), form) for form in range(FORMS)}
 
 
 def own(fingerprint: int) -> set[bytes]:
@@ -53,9 +53,9 @@ def test_the_filter_never_hides_what_is_near(known: list[int], bits: set[int]) -
     sieve = NearFilter(1_000)
     sieve.add(known)
     others = [flipped(one, tuple(bits)) for one in known]
-    for one, other, probes in zip(known, others, sieve.suspects(others), strict=True):
-        rows = {b"0" + half_of(other, p) for p in probes if p < PROBES}
-        rows |= {b"7" + half_of(swapped(other), p - PROBES) for p in probes if p >= PROBES}
+    for one, other, forms in zip(known, others, sieve.suspects(others), strict=True):
+        rows = {b"0" + half_of(other, p) for p in forms if p < FORMS}
+        rows |= {b"7" + half_of(swapped(other), p - FORMS) for p in forms if p >= FORMS}
         assert rows & own(one)
 
 
@@ -65,9 +65,9 @@ def test_no_three_bits_can_hide_a_fingerprint_from_the_filter() -> None:
     sieve.add([known])
     bits = [some for count in range(NEAR + 1) for some in itertools.combinations(range(64), count)]
     near = [flipped(known, some) for some in bits]
-    for some, other, probes in zip(bits, near, sieve.suspects(near), strict=True):
-        rows = {b"0" + half_of(other, p) for p in probes if p < PROBES}
-        rows |= {b"7" + half_of(swapped(other), p - PROBES) for p in probes if p >= PROBES}
+    for some, other, forms in zip(bits, near, sieve.suspects(near), strict=True):
+        rows = {b"0" + half_of(other, p) for p in forms if p < FORMS}
+        rows |= {b"7" + half_of(swapped(other), p - FORMS) for p in forms if p >= FORMS}
         assert rows & own(known), some
 
 
@@ -76,8 +76,8 @@ def test_a_lower_half_with_one_bit_flipped_is_a_suspect_at_an_odd_distance_only(
     sieve.add([0])
     above = [1 << 40, 0b11 << 40, 0b111 << 40, 0b1111 << 40]
     alone, below = sieve.suspects(above[1:]), sieve.suspects([one | 1 for one in above[1:]])
-    assert alone == [[PROBES]] * 3
-    assert below == [[PROBES + 1], [], [PROBES + 1]]
+    assert alone == [[FORMS]] * 3
+    assert below == [[FORMS + 1], [], [FORMS + 1]]
     # one bit above and one below: found by the upper half
     assert sieve.suspects([above[0] | 1]) == [[1 + 40 - 32]]
 

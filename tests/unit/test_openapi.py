@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from skitter.service.openapi import FILE, document, text
-from skitter.service.table import ROUTES
+from skitter.service.http.openapi import FILE, document, text
+from skitter.service.http.route_table import ROUTES
 
 
 def test_the_document_in_docs_is_what_the_code_says() -> None:
-    assert FILE.read_text(encoding="utf-8") == text(), "run: python -m skitter.service.openapi"
+    assert FILE.read_text(encoding="utf-8") == text(), "run: python -m skitter.service.http.openapi"
 
 
 def test_every_operation_has_a_name_of_its_own() -> None:

@@ -37,6 +37,39 @@ def test_undeclared_russian_is_recognised_in_text_and_html() -> None:
     assert page.title.startswith("Съешь же ещё")
 
 
+@pytest.mark.parametrize("media_type", ["text/plain", "text/html", "application/xhtml+xml", ""])
+def test_undeclared_iso_2022_jp_is_recognised_by_its_escape_sequences(media_type: str) -> None:
+    said = "<title>\u65e5\u672c\u8a9e\u306e\u9801</title><p>\u3053\u3093\u306b\u3061\u306f"
+    body = said.encode("iso2022_jp")
+    assert body.isascii()
+    page = read_page(body, url="http://e.org/", content_type=media_type, with_text=True)
+    assert page.charset == "ISO-2022-JP"
+    assert "\u3053\u3093\u306b\u3061\u306f" in page.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x1b[1mbold\x1b[0m",
+        b"\x1b$B",
+        b"\x1b$B\x1b(B",
+        b"\x1b$B!",
+        b"costs \x1b$\x1b(B",
+        b"\x1b$Bab\ncd\x1b(B",
+    ],
+)
+def test_escapes_of_terminals_and_broken_ones_are_no_japanese(body: bytes) -> None:
+    assert decode(body) == (body.decode(), "UTF-8")
+    assert read_page(body, url="http://e.org/", content_type="text/html").charset == "windows-1252"
+
+
+def test_what_is_declared_outranks_escape_sequences() -> None:
+    body = "\u65e5\u672c".encode("iso2022_jp")
+    assert decode(body, "utf-8") == (body.decode(), "UTF-8")
+    page = read_page(b"<meta charset=utf-8>" + body, url="http://e.org/", content_type="text/html")
+    assert page.charset == "UTF-8"
+
+
 def test_a_header_charset_outranks_the_meta_element() -> None:
     body = "<meta charset=windows-1252><title>ж</title>".encode("koi8-r")
     page = read_page(body, url="http://e.org/", content_type="text/html; charset=koi8-r")

@@ -4,33 +4,7 @@ import time
 
 import pytest
 
-from skitter.parse.media import is_wanted, parse_content_type, sniff
-
-
-@pytest.mark.parametrize(
-    "essence",
-    [
-        "",
-        "text/html",
-        "application/xhtml+xml",
-        "text/plain",
-        "text/xml",
-        "application/xml",
-        "application/rss+xml",
-        "application/pdf",
-        "unknown/unknown",
-    ],
-)
-def test_documents_and_untyped_bodies_are_wanted(essence: str) -> None:
-    assert is_wanted(essence)
-
-
-@pytest.mark.parametrize(
-    "essence",
-    ["application/octet-stream", "image/png", "image/svg+xml", "text/css", "font/woff"],
-)
-def test_what_is_not_read_is_not_wanted(essence: str) -> None:
-    assert not is_wanted(essence)
+from skitter.parse.media import parse_content_type, sniff
 
 
 def test_a_type_that_cannot_be_read_is_the_empty_type() -> None:

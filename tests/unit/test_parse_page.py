@@ -37,6 +37,47 @@ def test_every_kind_of_link_is_found_with_its_tag() -> None:
     assert (page.canonical, page.refresh) == ("http://e.org/dir/c", "http://e.org/dir/r")
 
 
+def test_what_is_in_a_template_is_no_part_of_the_page() -> None:
+    page = read(
+        """<template><title>no</title><base href=/no/><link rel=canonical href=no>
+        <meta name=robots content=nofollow><meta http-equiv=refresh content="0; url=no"><a href=no>no</a>
+        <map><area href=no></map><iframe src=no></iframe><template><a href=no>no</a></template>
+        <main>no</main></template><title>yes</title><a href=yes>A</a><main>text</main>""",
+        with_text=True,
+    )
+    assert (page.title, page.text, page.base, page.canonical, page.refresh) == ("yes", "text", URL, "", "")
+    assert page.links == (Link("yes", "A", "", "a"),)
+    assert not page.directives.nofollow
+
+
+@pytest.mark.parametrize("mode", ["open", "closed", "'Open'"])
+def test_links_of_a_template_that_is_a_shadow_root_are_links(mode: str) -> None:
+    assert hrefs(f"<div><template shadowrootmode={mode}><a href=x>x</a></template></div>") == ["x"]
+    assert hrefs(f"<p><template id=a ShadowRootMode = {mode}><i><a href=x>x</a></i></template></p>") == ["x"]
+    assert hrefs("<div><template shadowrootmode=no><a href=x>x</a></template></div>") == []
+    text = "<p>shadowrootmode=open, as &lt;template shadowrootmode=open&gt;"
+    assert "data-" not in read(text, with_text=True).text
+
+
+def test_links_for_browsers_without_frames_are_links() -> None:
+    page = read(
+        """<frameset><frame src=f><noframes><body><a href=a>A</a> <a href=b rel=nofollow>B</a>
+        <map><area href=m></map></body></noframes></frameset>"""
+    )
+    assert page.links == (
+        Link("a", "A", "", "a"),
+        Link("b", "B", "nofollow", "a"),
+        Link("m", "", "", "area"),
+        Link("f", "", "", "frame"),
+    )
+    assert hrefs("<a href=a>A</a><noframes><a href=a>a</a><a href=b>b</a></noframes><a href=c>c</a>") == [
+        "a",
+        "c",
+        "b",
+    ]
+    assert hrefs("<template><noframes><a href=a>A</a></noframes></template>") == []
+
+
 def test_a_frameset_links_its_frames() -> None:
     assert hrefs("<frameset><frame src=one><frame src=two></frameset>") == ["one", "two"]
 

@@ -43,6 +43,12 @@ ELEMENTS = {
     "<a href=x>no</a><iframe src=y></iframe>": [],
     "<img src=' x#part '><img src=x>": ["x"],
     "<img src='mailto:x'><img src='blob:x'><img src>": [],
+    "<img src='data:image/gif;base64,AA' data-src=x>": ["x"],
+    "<img src=x data-original=y><img data-lazy-src=z>": ["x", "y", "z"],
+    "<img data-srcset='a 1x, b 2x' data-lazy-srcset='c 1x'>": ["a", "b", "c"],
+    "<picture><source data-srcset='a 1x'><img data-src=b></picture>": ["a", "b"],
+    "<video data-src=x></video>": ["x"],
+    "<img data-src='x_{width}.jpg' data-srcset='{url} 1x'><p data-src=y><a data-src=z>": [],
 }
 
 

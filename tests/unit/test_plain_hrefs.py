@@ -150,7 +150,7 @@ http://h.org http://h.org/ http://h.org/a/b?view=1 http://h.org?view=1
 https://h.org http://www.h.org/ http://localhost/ https://other.example/a/b.html http://h.1a.a1/ http://a--b.c/
 %C3%A9 /caf%C3%A9/10.html a%2Fb /%25 https://other.example/%E2%82%AC
 a?view=1 ../?view=1 /?view=1 ../list?view=short&item=3 a?b=2&a=1&View=3 a?x[]=1&x[]=2
-a?view=1=2 a?view=%C3%A9&a.b=(;)/?
+a?view=1=2 a?view=%C3%A9&a.b=(;)/? a?view=1;b=2;sidx=3 a?view=;jsessionid
 """.split()
 ODD = """
 . .. ./ ./a a/../b a/./b a//b .a ..a a/.b ... /. /.. /.a /a/.. // //a //h.org/ /a//b
@@ -164,6 +164,8 @@ http://a.xn--p1ai/ http://-h.org/ http://h-.org/ http://h.org\\a http://h%41.org
 a?view=%c3 a?view=%41 a?view=% a?view=' a?view=é
 a?new=1 a?utm_source=1 a?UTM_Source=1 a?gclid=1 a?PHPSESSID=1 a?sid=1 a?SID=1 a?%61=1 a?v%69ew=1
 a?VIEW=1 a?view=1#a #a a#b \\a a\\b a|b é /é http://é.org/
+a?view=1;jsessionid=2 a?view=1;JSessionID=2&b=1 a?view=1;PHPSESSID= a?view=1;x=2;sid=3 a?b=1&view=1;sessionid=2
+a?view=a|b a?view=a^b a?view=` a?view={a} http://h.org.:80/ http://other.example./a
 """.split()
 BASES = [
     "http://h.org/x/y/page",
@@ -172,6 +174,10 @@ BASES = [
     "http://xn--zca.org/",
     "http://u:p@h.org/x/",
     "http://h.org/x#y/z",
+    "http://h.org./x/",
+    "https://h.org.:8080/x/y",
+    "http://h.org../x/",
+    "http://h.org/a|b/%7C/c",
 ]
 
 
@@ -196,6 +202,12 @@ def test_what_is_not_certain_is_left_to_the_parser() -> None:
     assert odd("http://h.org/x/y/", ODD) == ODD
     below = "http://h.org/x/%41/"
     assert odd(below, ["a", "a/b", "a?view=1", "../", "../a", "/a"]) == ["a", "a/b", "a?view=1"]
+
+
+@pytest.mark.skipif(links_module._resolve_plain is None, reason="needs the kernel")
+def test_no_href_is_plain_on_a_host_that_ends_in_a_dot() -> None:
+    for base in ("http://h.org./x/", "http://h.org.:8080/x/"):
+        assert odd(base, PLAIN) == PLAIN
 
 
 @pytest.mark.skipif(links_module._resolve_plain is None, reason="needs the kernel")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skitter.service.ring import HEADER, Ring
+from skitter.service.metrics.ring import HEADER, Ring
 
 COLUMNS = ("pages", "bytes", "workers")
 
@@ -58,7 +58,7 @@ def test_the_file_never_grows_and_keeps_the_last_round(tmp_path: Path) -> None:
 
 def test_what_was_put_is_there_after_a_kill(tmp_path: Path) -> None:
     source = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom skitter.service.ring import Ring\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom skitter.service.metrics.ring import Ring\n"
         f"ring = Ring(Path(sys.argv[1]), {COLUMNS!r}, 10, 6)\n"
         "ring.put(100, [1, 2, 3])\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )

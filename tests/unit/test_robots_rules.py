@@ -6,6 +6,7 @@ import pytest
 
 from skitter.robots.matching import Ruling
 from skitter.robots.rules import ALLOW_ALL, MAX_BYTES, MAX_SITEMAPS, Rules, parse_robots
+from skitter.urls.canonical import normalise
 
 LONG_TARGET = "/" + "a" * 2047
 
@@ -119,6 +120,49 @@ def test_an_escaped_letter_does_not_slip_past_a_rule() -> None:
     assert not allows("User-agent: *\nDisallow: /%7Ejoe/", "/~joe/")
 
 
+# A backslash in a path is a slash to browsers, and so to us; # begins a comment in robots.txt.
+PRINTABLE = [chr(code) for code in range(0x20, 0x7F) if chr(code) not in "#\\"]
+
+
+@pytest.mark.parametrize("where", ["/a{}b", "/a?x={}b"])
+@pytest.mark.parametrize("character", PRINTABLE)
+def test_a_rule_matches_the_url_that_it_spells_however_either_is_escaped(where: str, character: str) -> None:
+    escaped = where.format(f"%{ord(character):02X}")
+    raw = where.format(character)
+    fetched = normalise(f"http://h.test{raw}")
+    assert fetched is not None
+    assert not allows(f"User-agent: *\nDisallow: {raw}", fetched)
+    if character in ' "<>^`{|}':
+        assert not allows(f"User-agent: *\nDisallow: {raw}", escaped)
+        assert not allows(f"User-agent: *\nDisallow: {escaped}", fetched)
+        assert allows(f"User-agent: *\nDisallow: {raw}", where.format("-"))
+
+
+def test_a_url_is_fetched_only_if_both_readings_of_a_raw_character_allow_it() -> None:
+    assert not allows("User-agent: *\nDisallow: /\nAllow: /a b", "/a%20b")
+    assert not allows("User-agent: *\nAllow: /\nDisallow: /a b", "/a%20b")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "target", "matched"),
+    [
+        ("/path/file-with-a-%2A.html", "/path/file-with-a-*.html", True),
+        ("/path/file-with-a-%2a.html", "/path/file-with-a-%2A.html", True),
+        ("/path/file-with-a-%2A.html", "/path/file-with-a-b.html", False),
+        ("/path/foo-%24", "/path/foo-$", True),
+        ("/path/foo-%24", "/path/foo-$bar", True),
+        ("/path/foo-%24", "/path/foo-", False),
+        ("/path/foo-%24$", "/path/foo-$", True),
+        ("/path/foo-%24$", "/path/foo-$bar", False),
+        ("/a$b%24", "/a$b$", True),
+        ("/*%2A$", "/a/*", True),
+        ("/*%2A$", "/a/b", False),
+    ],
+)
+def test_an_escaped_star_or_dollar_in_a_rule_means_itself(pattern: str, target: str, matched: bool) -> None:
+    assert allows(f"User-agent: *\nDisallow: {pattern}", target) is not matched
+
+
 def test_a_whole_url_or_its_path_may_be_asked() -> None:
     read = rules("User-agent: *\nDisallow: /a?b")
     for target in ("/a?b=1", "https://example.org/a?b=1", "https://u:p@example.org:8443/a?b#c", "/a?b#c"):
@@ -142,6 +186,25 @@ def test_a_nul_ends_its_line_only() -> None:
     read = parse_robots(b"User-agent: *\nDisallow: /x\0y\nDisallow: /z", "skitter")
     assert not read.decide("/xq").allowed
     assert not read.decide("/z").allowed
+
+
+@pytest.mark.parametrize("order", ["le", "be"])
+def test_a_file_in_utf_16_with_a_byte_order_mark_is_read(order: str) -> None:
+    text = "\ufeffUser-agent: *\r\nDisallow: /privé\r\nDisallow: /x"
+    read = parse_robots(text.encode(f"utf-16-{order}"), "skitter")
+    assert read.decide("/priv%C3%A9").line == 2
+    assert read.decide("/x").line == 3
+    assert read.decide("/y").allowed
+
+
+@pytest.mark.parametrize("order", ["le", "be"])
+@pytest.mark.parametrize("odd", [0, 1])
+def test_a_long_file_in_utf_16_is_cut_at_a_line(order: str, odd: int) -> None:
+    head = "\ufeffUser-agent: *\nDisallow: /first\n#"
+    filled = head + "#" * (MAX_BYTES // 2 - len(head) - 12) + "\nDisallow: /private"
+    read = parse_robots(filled.encode(f"utf-16-{order}") + b"\0" * odd, "skitter")
+    assert not read.decide("/first").allowed
+    assert read.decide("/pr").allowed
 
 
 def test_what_lies_beyond_the_limit_is_cut_at_a_line() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skitter.model import FailureKind, HostPolicy, UrlState, Via
 from skitter.schedule.politeness import MAX_PENALTY, delay_for, recovered, smoothed, throttled
-from skitter.schedule.priority import SEED_PRIORITY, TIERS, ByDepthAndLinks, TierTurns, tier_of
+from skitter.schedule.priority import SEED_PRIORITY, TIERS, ByDepthAndLinks, TierScheduler, tier_of
 from skitter.schedule.retry import RULES, attempts_allowed, wait_after
 from skitter.settings import PolitenessSettings, RetrySettings
 
@@ -136,25 +136,25 @@ def test_tiers_cover_all_priorities_in_order() -> None:
     assert tier_of(SEED_PRIORITY) == 0
 
 
-def serve(turns: TierTurns, tiers: list[int], rounds: int) -> Counter[int]:
+def serve(scheduler: TierScheduler, tiers: list[int], rounds: int) -> Counter[int]:
     served = Counter[int]()
     for _ in range(rounds):
-        tier = turns.next_of(tiers)
-        turns.served(tier, 1)
+        tier = scheduler.choose(tiers)
+        scheduler.count_served(tier, 1)
         served[tier] += 1
     return served
 
 
 def test_tiers_are_served_by_weight_and_none_starves() -> None:
-    assert serve(TierTurns((8, 4, 2, 1)), [0, 1, 2, 3], 1500) == {0: 800, 1: 400, 2: 200, 3: 100}
+    assert serve(TierScheduler((8, 4, 2, 1)), [0, 1, 2, 3], 1500) == {0: 800, 1: 400, 2: 200, 3: 100}
 
 
 def test_a_tier_that_was_empty_gets_no_credit_for_it() -> None:
-    turns = TierTurns((8, 4, 2, 1))
-    serve(turns, [0], 8000)
-    turns.empty(3)
-    assert serve(turns, [0, 3], 90)[3] == 10
+    scheduler = TierScheduler((8, 4, 2, 1))
+    serve(scheduler, [0], 8000)
+    scheduler.set_idle(3)
+    assert serve(scheduler, [0, 3], 90)[3] == 10
 
 
 def test_a_tier_that_is_alone_is_served_always() -> None:
-    assert serve(TierTurns((8, 4, 2, 1)), [3], 10) == {3: 10}
+    assert serve(TierScheduler((8, 4, 2, 1)), [3], 10) == {3: 10}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 
-from skitter.frontier.rocks.seen import PARTITIONS, SeenFilter
+from skitter.frontier.tables.seen_filter import PARTITIONS, SeenFilter
 
 
 def keys(count: int, hosts: int = 50, salt: str = "") -> Iterator[bytes]:
@@ -30,19 +30,19 @@ def test_a_key_that_was_met_is_asked_about_and_added_as_if_in_two_steps() -> Non
         is_new = twice.is_new(key)
         if is_new:
             twice.add(key)
-        assert met.meets(key) == is_new
+        assert met.add_if_new(key) == is_new
     assert met.figures() == twice.figures()
     assert met.figures().layers > PARTITIONS
 
 
 def test_nothing_is_met_for_the_first_time_where_the_filter_is_not_believed() -> None:
     seen = SeenFilter(1 << 24, empty=False)
-    assert not seen.meets(bytes(16))
-    assert not seen.meets(bytes(16))
+    assert not seen.add_if_new(bytes(16))
+    assert not seen.add_if_new(bytes(16))
     seen = SeenFilter(PARTITIONS * 40_000, empty=True)
     for key in keys(400_000, hosts=1):
-        seen.meets(key)
-    assert not any(seen.meets(key) for key in keys(1_000, hosts=1, salt="other"))
+        seen.add_if_new(key)
+    assert not any(seen.add_if_new(key) for key in keys(1_000, hosts=1, salt="other"))
 
 
 def test_false_positives_stay_below_one_in_a_hundred_and_are_counted() -> None:
@@ -51,7 +51,7 @@ def test_false_positives_stay_below_one_in_a_hundred_and_are_counted() -> None:
         seen.add(key)
     for key in keys(50_000, salt="other"):
         if not seen.is_new(key):
-            seen.was_mistaken(key)
+            seen.count_mistake(key)
     assert 0 < seen.figures().false_positive_rate < 0.01
 
 

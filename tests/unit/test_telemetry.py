@@ -105,7 +105,7 @@ def test_any_status_has_a_class(status: int) -> None:
 def test_a_hundred_thousand_hosts_leave_the_five_slowest_and_bounded_memory() -> None:
     slow = SlowHosts()
     for number in range(100_000):
-        slow.heard(
+        slow.record(
             f"http://{number}.example", 5_000.0 + number if number % 20_000 == 7 else 20.0, number / 1e3
         )
     assert len(slow._hosts) <= SlowHosts.KEPT
@@ -114,8 +114,8 @@ def test_a_hundred_thousand_hosts_leave_the_five_slowest_and_bounded_memory() ->
 
 def test_a_host_not_heard_of_for_minutes_is_not_called_slow() -> None:
     slow = SlowHosts()
-    slow.heard("http://once.example", 9_000.0, 0.0)
-    slow.heard("http://now.example", 10.0, 400.0)
+    slow.record("http://once.example", 9_000.0, 0.0)
+    slow.record("http://now.example", 10.0, 400.0)
     assert [host for host, _ in slow.shown(401.0)] == ["http://now.example"]
 
 
@@ -147,14 +147,15 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "skitter.log"
 
 
-def test_a_log_line_is_json_with_time_and_event_first(path: Path, clock: HandClock) -> None:
+def test_a_log_line_is_json_with_time_level_and_event_first(path: Path, clock: HandClock) -> None:
     log = Log(path, clock)
     log.write(Event.FETCH_FAILED, url="http://a.example/\x1b\n", kind=FailureKind.TLS_NAME, attempt=2)
     log.close()
     (line,) = lines_of(path)
-    assert list(line) == ["time", "event", "url", "kind", "attempt"]
+    assert list(line) == ["time", "level", "event", "url", "kind", "attempt"]
     assert line == {
-        "time": 1000.0,
+        "time": "1970-01-01T00:16:40.000Z",
+        "level": "warning",
         "event": "fetch_failed",
         "url": "http://a.example/\x1b\n",
         "kind": "tls_name",

@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.frontier.rocks.sights import _NO_LETTERS, _letters
+from skitter.frontier.engine.traps.novelty import _NO_LETTERS, _letters
 from skitter.schedule.budgets import allowance, is_spent
 from skitter.schedule.traps import (
     Evidence,
     Level,
-    Sight,
+    PageNovelty,
     account,
     count_pair,
     credit,
-    has_mark,
+    has_no_effect,
+    has_tag,
     is_contradicted,
-    is_enough,
-    is_idle,
     is_to_be_checked,
-    room,
-    with_mark,
+    is_to_be_stopped,
+    most_at_once,
+    with_tag,
 )
 
 
@@ -31,39 +31,45 @@ def fresh(level: Level = Level.SKELETON, *, shaped: int = 0) -> Evidence:
     return Evidence(name="/x/#", level=level, shaped=shaped)
 
 
-def until_enough(seen: Evidence, sight: Sight, most: int = 500) -> int:
+def until_enough(seen: Evidence, novelty: PageNovelty, most: int = 500) -> int:
     for number in range(1, most + 1):
-        account(seen, sight, size=1, depth=1)
-        if is_enough(seen):
+        account(seen, novelty, size=1, depth=1)
+        if is_to_be_stopped(seen):
             return number
     return 0
 
 
 @pytest.mark.parametrize(
-    ("sight", "plain", "shaped"),
-    [(Sight.COPY, 8, 4), (Sight.SAME, 12, 6), (Sight.NEAR, 16, 8), (Sight.BARE, 24, 12), (Sight.NOVEL, 0, 0)],
+    ("novelty", "plain", "shaped"),
+    [
+        (PageNovelty.COPY, 8, 4),
+        (PageNovelty.SAME, 12, 6),
+        (PageNovelty.NEAR, 16, 8),
+        (PageNovelty.BARE, 24, 12),
+        (PageNovelty.NOVEL, 0, 0),
+    ],
 )
-def test_the_surer_the_likeness_the_fewer_it_takes(sight: Sight, plain: int, shaped: int) -> None:
-    assert until_enough(fresh(), sight) == plain
-    assert until_enough(fresh(shaped=1), sight) == shaped
+def test_the_surer_the_likeness_the_fewer_it_takes(novelty: PageNovelty, plain: int, shaped: int) -> None:
+    assert until_enough(fresh(), novelty) == plain
+    assert until_enough(fresh(shaped=1), novelty) == shaped
 
 
 def test_one_novel_page_begins_the_count_again() -> None:
     seen = fresh()
     for _ in range(7):
-        account(seen, Sight.COPY, size=1, depth=1)
-    account(seen, Sight.NOVEL, size=1, depth=1)
+        account(seen, PageNovelty.COPY, size=1, depth=1)
+    account(seen, PageNovelty.NOVEL, size=1, depth=1)
     assert (seen.run, seen.points) == (0, 0)
-    assert not is_enough(seen)
+    assert not is_to_be_stopped(seen)
 
 
 def test_where_novelty_was_rare_a_longer_run_is_nothing_unusual() -> None:
     seen = fresh()
     for _ in range(20):
         for _ in range(9):
-            account(seen, Sight.NEAR, size=1, depth=1)
-        account(seen, Sight.NOVEL, size=1, depth=1)
-    assert until_enough(seen, Sight.NEAR) > 60
+            account(seen, PageNovelty.NEAR, size=1, depth=1)
+        account(seen, PageNovelty.NOVEL, size=1, depth=1)
+    assert until_enough(seen, PageNovelty.NEAR) > 60
 
 
 @pytest.mark.parametrize("share", [0.2, 0.3, 0.5])
@@ -74,8 +80,8 @@ def test_a_large_site_with_some_novelty_is_hardly_ever_stopped(share: float) -> 
     for _ in range(20):
         seen = fresh()
         for _ in range(10_000):
-            account(seen, Sight.NOVEL if chance.random() < share else Sight.NEAR, size=1, depth=1)
-            if is_enough(seen):
+            account(seen, PageNovelty.NOVEL if chance.random() < share else PageNovelty.NEAR, size=1, depth=1)
+            if is_to_be_stopped(seen):
                 stopped += 1
                 break
     assert stopped <= 2
@@ -83,26 +89,26 @@ def test_a_large_site_with_some_novelty_is_hardly_ever_stopped(share: float) -> 
 
 def test_a_family_is_judged_by_several_of_its_skeletons() -> None:
     seen = fresh(Level.FAMILY)
-    assert until_enough(seen, Sight.COPY) == 0
-    for mark in (b"aaaa", b"bbbb", b"cccc", b"aaaa"):
-        seen.scatter(mark, Sight.COPY)
-    assert not is_enough(seen)
-    seen.scatter(b"dddd", Sight.COPY)
-    assert is_enough(seen)
-    seen.scatter(b"dddd", Sight.NOVEL)
-    assert not is_enough(seen)
+    assert until_enough(seen, PageNovelty.COPY) == 0
+    for tag in (b"aaaa", b"bbbb", b"cccc", b"aaaa"):
+        seen.scatter(tag, PageNovelty.COPY)
+    assert not is_to_be_stopped(seen)
+    seen.scatter(b"dddd", PageNovelty.COPY)
+    assert is_to_be_stopped(seen)
+    seen.scatter(b"dddd", PageNovelty.NOVEL)
+    assert not is_to_be_stopped(seen)
 
 
 def test_a_pardoned_subject_takes_four_times_as_much() -> None:
     seen = fresh()
     seen.pardons = 1
-    assert until_enough(seen, Sight.COPY) == 32
+    assert until_enough(seen, PageNovelty.COPY) == 32
 
 
 def test_an_exempt_subject_is_never_stopped() -> None:
     seen = fresh()
     seen.exempt = True
-    assert until_enough(seen, Sight.COPY) == 0
+    assert until_enough(seen, PageNovelty.COPY) == 0
 
 
 def test_two_novel_pages_contradict_a_verdict() -> None:
@@ -128,22 +134,22 @@ def test_samples_are_let_through_ever_more_seldom() -> None:
 
 def test_the_more_suspicious_the_fewer_at_once() -> None:
     seen = fresh()
-    before = room(seen)
-    account(seen, Sight.COPY, size=1, depth=1)
+    before = most_at_once(seen)
+    account(seen, PageNovelty.COPY, size=1, depth=1)
     assert before == 8
-    assert room(seen) == 7
+    assert most_at_once(seen) == 7
     seen.points = 10_000
-    assert room(seen) == 1
+    assert most_at_once(seen) == 1
 
 
 def test_marks_are_the_last_different_ones() -> None:
-    marks = b""
+    tags = b""
     for number in range(20):
-        marks = with_mark(marks, bytes([number]) * 4)
-    assert has_mark(marks, b"\x13" * 4)
-    assert not has_mark(marks, b"\x00" * 4)
-    assert with_mark(marks, b"\x13" * 4) == marks
-    assert not has_mark(b"\1\2\2\2\2\3\3\3", b"\2\2\2\2"), "only whole marks count"
+        tags = with_tag(tags, bytes([number]) * 4)
+    assert has_tag(tags, b"\x13" * 4)
+    assert not has_tag(tags, b"\x00" * 4)
+    assert with_tag(tags, b"\x13" * 4) == tags
+    assert not has_tag(b"\1\2\2\2\2\3\3\3", b"\2\2\2\2"), "only whole marks count"
 
 
 # -- parameters
@@ -153,9 +159,9 @@ def test_a_parameter_is_idle_after_four_copies_or_eight_pages_of_the_same_words(
     for weight, pairs in ((2, 4), (1, 8)):
         seen = fresh(Level.PARAMETER)
         for _ in range(pairs):
-            assert not is_idle(seen)
+            assert not has_no_effect(seen)
             count_pair(seen, weight, alike=True)
-        assert is_idle(seen)
+        assert has_no_effect(seen)
 
 
 def test_a_parameter_that_ever_mattered_takes_twenty_times_as_much() -> None:
@@ -163,9 +169,9 @@ def test_a_parameter_that_ever_mattered_takes_twenty_times_as_much() -> None:
     count_pair(seen, 1, alike=False)
     for _ in range(19):
         count_pair(seen, 1, alike=True)
-        assert not is_idle(seen)
+        assert not has_no_effect(seen)
     count_pair(seen, 1, alike=True)
-    assert is_idle(seen)
+    assert has_no_effect(seen)
 
 
 # -- budgets

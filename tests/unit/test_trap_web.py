@@ -59,14 +59,14 @@ def walk(plan: TrapPlan, site: Site) -> Iterator[tuple[str, View | None, int, in
         yield url, view, known[url], len(known)
 
 
-def test_forty_traps_stand_beside_forty_honest_sites() -> None:
-    assert (len(TRAPS), len(HONEST)) == (40, 40)
-    assert len({site.name for site in SMALL.sites}) == 80
+def test_traps_stand_beside_as_many_honest_sites() -> None:
+    assert (len(TRAPS), len(HONEST)) == (45, 52)
+    assert len({site.name for site in SMALL.sites}) == 97
 
 
 def test_at_full_scale_a_trap_may_cost_some_fifty_requests() -> None:
     contents = [len(site.contents()) for site in TrapPlan().sites if not site.trap]
-    assert 60_000 <= sum(contents) <= 90_000
+    assert 100_000 <= sum(contents) <= 130_000
     assert sum(size >= 5000 for size in contents) >= 3
 
 
@@ -119,7 +119,7 @@ def deepest(book: Book) -> int:
 
 def test_honest_sites_of_full_size_stay_within_the_usual_depth() -> None:
     books = [site for site in TrapPlan().sites if isinstance(site, Book)]
-    assert len(books) == 38
+    assert len(books) == 50
     assert max(map(deepest, books)) <= 15
 
 

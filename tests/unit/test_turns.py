@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from skitter.testing.clock import FakeClock
-from skitter.worker.turns import Turns
+from skitter.worker.cpu_turns import CpuTurns
 
 PAGE, OTHERS = "page", "others"
 
@@ -15,7 +15,7 @@ class Reading:
 
     def __init__(self, seconds: float) -> None:
         self._clock = FakeClock()
-        self._turns = Turns(self._clock)
+        self._turns = CpuTurns(self._clock)
         self._seconds = seconds
         self.seen: list[str] = []
 
@@ -64,7 +64,7 @@ def test_those_who_wait_come_before_those_who_come_later() -> None:
 
     async def main() -> None:
         clock = FakeClock()
-        turns = Turns(clock)
+        turns = CpuTurns(clock)
 
         async def read(number: int) -> None:
             await turns.take()
@@ -90,7 +90,7 @@ def test_short_pages_that_had_to_wait_share_turns_as_well() -> None:
 def test_a_turn_that_is_free_is_taken_at_once_and_not_before_those_who_wait() -> None:
     async def main() -> None:
         clock = FakeClock()
-        turns = Turns(clock)
+        turns = CpuTurns(clock)
         waiting = [asyncio.create_task(turns.take()) for _ in range(50)]
         assert turns.try_take()
         clock.advance(0.5)

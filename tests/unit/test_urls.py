@@ -73,7 +73,27 @@ def test_credentials_are_never_kept(userinfo: str) -> None:
     assert normalise(f"http://{userinfo}@example.org/@x?@y") == "http://example.org/@x?@y"
 
 
-@given(HREFS, st.sampled_from([None, "http://example.org/a/b?c", "https://u:p@h:8443/x/#f"]))
+@pytest.mark.parametrize(
+    ("href", "base", "expected"),
+    [
+        ("http://site.test./a", None, "http://site.test/a"),
+        ("https://site.test.:8443/a./b", None, "https://site.test:8443/a./b"),
+        ("http://u:p@site.test./", None, "http://site.test/"),
+        ("//site.test\u3002/a", "http://h/", "http://site.test/a"),
+        ("b", "http://site.test./a", "http://site.test/b"),
+        ("?./:", "http://site.test/a", "http://site.test/a?./:"),
+        ("http://127.0.0.1./", None, "http://127.0.0.1/"),
+        ("http://site.test../", None, "http://site.test../"),
+        ("http://site../", None, "http://site../"),
+    ],
+)
+def test_a_host_is_the_same_with_and_without_the_dot_that_ends_its_name(
+    href: str, base: str | None, expected: str
+) -> None:
+    assert normalise(href, base) == expected
+
+
+@given(HREFS, st.sampled_from([None, "http://example.org/a/b?c", "https://u:p@h:8443/x/#f", "http://h./x"]))
 def test_normalising_twice_changes_nothing(href: str, base: str | None) -> None:
     url = normalise(href, base)
     if url is not None:

@@ -7,10 +7,10 @@ import uuid
 
 import pytest
 
-from skitter.archive import warc
 from skitter.archive.digests import digests_of
-from skitter.archive.heads import request_head, response_head
-from skitter.archive.surt import _surt, surt
+from skitter.archive.warc import records as warc
+from skitter.archive.warc.heads import request_head, response_head
+from skitter.archive.warc.surt import _surt, surt
 from skitter.model import Copy, Exchange
 from tests.corpora import corpus
 from tests.exchanges import BODY, HEAD, Read, block_of, exchange, read_with_fastwarc, read_with_warcio, sha256
@@ -20,12 +20,12 @@ DATE = "2026-01-02T03:04:05.250000Z"
 
 
 def response(given: Exchange, media_type: str = "text/html") -> bytes:
-    common = warc.common_fields(given, warc.target_uri(given.url))
+    common = warc.common_fields(given, warc.target_uri(given.url), DATE)
     payload = warc.digest_field(sha256(given.body))
     fields = warc.response_fields(given, common, payload, warc.media_type_of(media_type), ID)
     digests = digests_of(given)
     block = warc.digest_field(digests.block)
-    return warc.response_record(digests.head, given.body, block, ID, DATE, fields)
+    return warc.response_record(digests.head, given.body, block, ID, fields)
 
 
 def read_by_both(member: bytes) -> Read:
@@ -216,6 +216,9 @@ def test_keys_are_those_of_the_archiving_world() -> None:
         ("http://user:pw@[2001:db8::1]:8080/x", "2001:db8::1:8080)/x"),
         ("http://192.0.2.7/", "7,2,0,192)/"),
         ("http://example.org/%2561%20b?%C3%A9", "org,example)/a%20b?%c3%a9"),
+        ("http://wwww.archive.org/", "org,archive,wwww)/"),
+        ("http://www4www.archive.org/", "org,archive,www4www)/"),
+        ("http://www.www2.archive.org/", "org,archive,www2)/"),
         ("urn:a b", "urn:a%20b"),
         ("", "-"),
     ],

@@ -1,23 +1,27 @@
 """From one exchange to a parcel: everything that the archive takes, made where the page was read.
 
-On the worker's side, between the step and the desk. Digests, compression, the index line and the table row are
+On the worker's side, between the step and the committer. Compression, the index line and the table rows are
 nearly all of what archiving costs, and depend on the exchange alone; where a record comes to lie, and whether a
-known body makes it a revisit, is decided by the one who writes (`placing.py`). Pure but for the random record
-ids; never names a segment.
+known body makes it a revisit, is decided by the process that writes (`record_place.py`). Pure but for the random
+record ids; never names a segment.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 import msgspec
 
-from skitter.archive import warc
-from skitter.archive.coding import CODINGS
 from skitter.archive.digests import Digests
-from skitter.archive.heads import request_head
-from skitter.archive.rowpieces import row_pieces
-from skitter.archive.rows import NOTHING_SAID, Pieces, Said, outlinks_of
-from skitter.archive.surt import surt, usual_surt
-from skitter.archive.texts import texts
+from skitter.archive.facts import NO_FACTS, Answer, Facts, describe_answer
+from skitter.archive.schema import Table, choose_tables
+from skitter.archive.tables.rows import pack_rows
+from skitter.archive.warc import records
+from skitter.archive.warc.cdxj import line_middle, line_start
+from skitter.archive.warc.coding import CODINGS
+from skitter.archive.warc.heads import request_head
+from skitter.archive.warc.metadata import metadata_block
+from skitter.archive.warc.surt import simple_surt, surt
 from skitter.model import Exchange
 from skitter.settings import ArchiveSettings
 
@@ -25,16 +29,18 @@ _NOT_MODIFIED = 304
 
 
 class Reference(msgspec.Struct, frozen=True, array_like=True):
-    """What a revisit record says beside the copy it refers to: fields, the head, the start of its index line."""
+    """What a revisit record says beside the copy that it refers to: its fields, the stored head of the answer,
+    and the payload digest as it is spelled."""
 
     fields: str
     head: bytes
-    line: bytes
+    digest: str
 
 
 class Parcel(msgspec.Struct, frozen=True, array_like=True):
     """One exchange, ready to be placed. `digest` is of the body that the answer stands for: its own, or the one
-    that a 304 says still holds; empty where there is none. `size` is of its own."""
+    that a 304 says still holds; empty where there is none. `size` is of its own. `line_start` and `line_middle`
+    are of the index line, `rows` of the tables; empty where there are none."""
 
     url: str
     sent_at: float
@@ -45,32 +51,23 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
     request: bytes
     answer: bytes
     metadata: bytes
-    line: bytes
-    row: Pieces | None
+    line_start: bytes
+    line_middle: bytes
+    rows: bytes
     reference: Reference
 
 
-def _types(exchange: Exchange, detected: str) -> tuple[str, str]:
-    """What the server said, and what it is."""
-    # Between hashing and compressing, a generator as `Exchange.header` has one takes 3 us.
-    said = ""
-    for name, value in exchange.headers:
-        if name == "content-type":
-            said = value
-            break
-    if len(said) < warc.LONG_TYPE and len(detected) < warc.LONG_TYPE:
-        return warc.usual_types(said, detected)
-    return warc.media_type_of(said), warc.media_type_of(detected)
-
-
 class Packer:
-    def __init__(self, settings: ArchiveSettings) -> None:
-        self._ids = warc.record_ids()
+    def __init__(self, settings: ArchiveSettings, added: Sequence[Table] = ()) -> None:
+        """`added` are tables of somebody else's, whose rows are in `Facts.items`."""
+        tables = choose_tables(settings.tables, added)
+        sources = {column.source for table in tables for column in table.columns}
+        self._ids = records.record_ids()
         self._coder = CODINGS[settings.compression].coder(settings.level)
         self._with_metadata = settings.metadata
-        self._with_rows = bool(settings.tables)
-        self._with_links = "links" in settings.tables
-        self._with_text = "text" in settings.tables
+        self._with_links = "links" in sources
+        self._with_text = "text" in sources
+        self._rows: Callable[[Answer], bytes] | None = pack_rows(tables) if tables else None
 
     def pack(
         self,
@@ -78,46 +75,73 @@ class Packer:
         digests: Digests,
         *,
         media_type: str,
-        said: Said = NOTHING_SAID,
+        facts: Facts = NO_FACTS,
         stands_for: bytes = b"",
+        headers: Mapping[str, str] | None = None,
     ) -> Parcel:
-        """`stands_for` is the digest of the page which a 304 speaks of. `said` goes into the metadata record and
-        the tables. What it costs: bench/archive.py."""
+        """`facts` go into the metadata record and the tables. `stands_for` is the digest of the page which a 304
+        speaks of. `headers` are the first of each name, where the caller has them already. What it costs:
+        bench/archive.py."""
         status, body = exchange.status, exchange.body
-        # The body was hashed first and is compressed last: both leave nothing else in the processor's caches, and
-        # all that is between takes half as long as among them.
         head, digest, block = digests
+        payload, whole = records.digest_fields(digest, block)
         # The digest of a 304's absent body would say that the page is empty.
-        payload = b"" if status == _NOT_MODIFIED else digest
-        uri, unique = exchange.url, next(self._ids)[:-1]
-        key = usual_surt(uri)
-        if not key:
-            uri = warc.target_uri(uri)
-            key = surt(uri)
-        mime, detected = _types(exchange, said.media_type or media_type)
-        told = said if self._with_metadata else None
-        # Once is enough.
-        outlinks = "" if told is None or self._with_links else outlinks_of(told)
-        sent = request_head(exchange.request) if exchange.request else b""
-        request, answer, metadata, line, fields, reference_line, spelled = texts(
-            exchange, head, sent, unique, uri, key, mime, detected, block, payload, told, outlinks
-        )
-        row = None
-        if self._with_rows:
-            row = row_pieces(exchange, said, uri, key, spelled, mime, self._with_links, self._with_text)
+        payload = "" if status == _NOT_MODIFIED else payload
+        uri, key = _spell_url(exchange.url)
+        headers = dict(reversed(exchange.headers)) if headers is None else headers
+        mime = records.media_type_of(headers.get("content-type", ""))
+        detected = records.media_type_of(facts.media_type or media_type)
+        date, stamp, micros = records.spell_time(exchange.sent_at)
+
+        # Three ids from one, by their last digit: so a record that names another costs hardly a byte more.
+        ident = next(self._ids)[:-1]
+        record_id, request_id = f"{ident}1", f"{ident}0" if exchange.request else ""
+        common = records.common_fields(exchange, uri, date)
+        fields = records.response_fields(exchange, common, payload, detected, request_id)
+        response = records.response_record(head, body, whole, record_id, fields)
+        request = metadata = rows = b""
+        if exchange.request:
+            request = records.request_record(request_head(exchange.request), request_id, common)
+        if self._with_metadata:
+            # Links are told once: by the table where there is one.
+            told = metadata_block(exchange, facts, with_links=not self._with_links)
+            metadata = records.metadata_record(f"{ident}2", record_id, common, told)
+        if self._rows is not None:
+            rows = self._rows(
+                describe_answer(
+                    exchange,
+                    facts,
+                    headers,
+                    url=uri,
+                    surt=key,
+                    mime=mime,
+                    digest=payload,
+                    micros=micros,
+                    with_links=self._with_links,
+                    with_text=self._with_text,
+                )
+            )
         short = self._coder.short
-        request, metadata = short(request) if request else b"", short(metadata) if metadata else b""
         return Parcel(
             exchange.url,
             exchange.sent_at,
             status,
             len(body),
             digest if body else stands_for,
-            f"{unique}1",
-            request,
-            self._coder.page(answer),
-            metadata,
-            line,
-            row,
-            Reference(fields, head, reference_line),
+            record_id,
+            short(request) if request else b"",
+            self._coder.page(response),
+            short(metadata) if metadata else b"",
+            line_start(key, stamp, uri),
+            line_middle(mime or "unk", detected, status, payload),
+            rows,
+            Reference(fields, head, payload),
         )
+
+
+def _spell_url(url: str) -> tuple[str, str]:
+    """A URL as records spell it, and its key in the index."""
+    if key := simple_surt(url):
+        return url, key
+    uri = records.target_uri(url)
+    return uri, surt(uri)

@@ -12,11 +12,13 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from skitter.archive.cdxj import TEMPORARY, write_journal
-from skitter.archive.coding import OPEN, Coding, coding_of, stem_of
-from skitter.archive.parts import TABLES, discard_unfinished, parts_of, recover_parts
-from skitter.archive.rows import tables_told, whole_frames
-from skitter.archive.segments import BYTES_A_PART, INDEX, ROWS, Segment, SegmentFiles, finished_in, growing_in
+from skitter.archive.schema import Table
+from skitter.archive.segments import INDEX, ROWS, Segment, SegmentFiles, finished_in, growing_in
+from skitter.archive.tables.journal import has_shape_of, read_tables
+from skitter.archive.tables.parts import discard_unfinished, recover_parts
+from skitter.archive.tables.table_writer import Rollback, TableWriter
+from skitter.archive.warc.cdxj import TEMPORARY, write_journal
+from skitter.archive.warc.coding import OPEN, Coding, coding_of, stem_of
 from skitter.errors import ArchiveFailed
 from skitter.model import SegmentMark
 
@@ -25,27 +27,50 @@ _INFO = re.compile(rb"WARC/1\.[01]\r\nWARC-Type: warcinfo\r\n")
 
 
 def recover(
-    folder: Path, marks: Iterable[SegmentMark], segment_size: int, tables: Sequence[str], coding: Coding
+    folder: Path,
+    marks: Iterable[SegmentMark],
+    segment_size: int,
+    tables: Sequence[Table],
+    coding: Coding,
+    writer: TableWriter,
 ) -> Segment | None:
-    """Bring the folder to exactly what was committed; returns the segment to continue, if one has room
-    and is of the coding that is wanted now."""
+    """Bring the folder to exactly what was committed; returns the segment to continue, if one has room and is of
+    the coding and the tables that are wanted now."""
+    committed = {mark.segment: mark for mark in marks}
+    _refuse_other_versions(folder, committed)
     for path in folder.glob(f"*{TEMPORARY}"):
         path.unlink()
     discard_unfinished(folder)
-    committed = {mark.segment: mark for mark in marks}
-    _take_names_back(folder, committed)
+    _take_names_back(folder, committed, writer)
     growing = sorted(growing_in(folder), key=_serial)
     _refuse_missing(folder, committed, growing)
-    segments = [_resumed(folder, committed[name], tables) for name in growing if name in committed]
+    segments = [_resume(folder, committed[name], writer) for name in growing if name in committed]
     for name in growing:
         if name not in committed:
             SegmentFiles(folder, name).discard()
     _remove_spent_journals(folder, committed)
-    has_room = bool(segments) and segments[-1].length < segment_size
-    continued = segments.pop() if has_room and coding_of(segments[-1].name) is coding else None
+    last = segments[-1] if segments else None
+    goes_on = (
+        last is not None
+        and last.length < segment_size
+        and coding_of(last.name) is coding
+        and has_shape_of(last.tables, tables)
+    )
+    continued = segments.pop() if goes_on else None
     for segment in segments:
         segment.finish()
     return continued
+
+
+def _refuse_other_versions(folder: Path, committed: dict[str, SegmentMark]) -> None:
+    """Before anything is changed."""
+    for name in growing_in(folder):
+        rows, length = (
+            SegmentFiles(folder, name).rows,
+            committed[name].rows_length if name in committed else 0,
+        )
+        if length and rows.exists() and rows.stat().st_size >= length:
+            read_tables(rows, length)
 
 
 def lost(folder: Path, marks: Iterable[SegmentMark]) -> list[SegmentMark]:
@@ -64,7 +89,7 @@ def _serial(name: str) -> int:
     return int(found[1]) if found else -1
 
 
-def _take_names_back(folder: Path, committed: dict[str, SegmentMark]) -> None:
+def _take_names_back(folder: Path, committed: dict[str, SegmentMark], writer: TableWriter) -> None:
     """A power loss may cost the frontier its last commits; a segment that was finished on them grows again.
 
     One that is newer than all the frontier knows of goes. Where it knows of none, somebody has begun a new
@@ -72,7 +97,7 @@ def _take_names_back(folder: Path, committed: dict[str, SegmentMark]) -> None:
     for name, mark in committed.items():
         files = SegmentFiles(folder, name)
         if files.finished.exists() and files.finished.stat().st_size > mark.length:
-            _take_rows_back(files, mark)
+            _take_rows_back(files, mark, writer)
             write_journal(files.index, mark.length, files.journal)
             os.rename(files.finished, files.growing)
     newest = max(map(_serial, committed), default=None)
@@ -81,38 +106,26 @@ def _take_names_back(folder: Path, committed: dict[str, SegmentMark]) -> None:
             os.rename(folder / name, SegmentFiles(folder, name).growing)
 
 
-def _take_rows_back(files: SegmentFiles, mark: SegmentMark) -> None:
-    """The journal that the parts were made of is gone: a hole of its length stands for what they hold."""
-    from skitter.archive.taking_back import take_back  # pyarrow takes 0.3 s to import
-
-    take_back(files.folder, files.stem, mark.rows_length, mark.length)
+def _take_rows_back(files: SegmentFiles, mark: SegmentMark, writer: TableWriter) -> None:
+    """The journal that the parts were made of is gone: a hole of its length stands for the rows in them."""
+    writer.run(Rollback(str(files.folder), files.stem, mark.rows_length, mark.length))
     with files.rows.open("wb") as rows:
         rows.truncate(mark.rows_length)
 
 
-def _resumed(folder: Path, mark: SegmentMark, wanted: Sequence[str]) -> Segment:
+def _resume(folder: Path, mark: SegmentMark, writer: TableWriter) -> Segment:
     files = SegmentFiles(folder, mark.segment)
     _cut_back(files.growing, mark.length)
     _cut_back(files.journal, mark.index_length)
     _cut_back(files.rows, mark.rows_length)
-    tables = _tables_of(files, mark, wanted)
-    parts_end = recover_parts(folder, tables, files.stem, mark.rows_length)
+    tables = read_tables(files.rows, mark.rows_length) if mark.rows_length else ()
+    # Behind a hole every row is in Parquet already, and the journal no longer says of which tables.
+    names = {table.name for table in tables or ()}
+    parts_end = recover_parts(folder, names, files.stem, mark.rows_length)
     # Left by a finish that was interrupted; the journal it was made from is still there.
     files.index.unlink(missing_ok=True)
     _check_start(files.growing)
-    return Segment(folder, mark.segment, mark, tables, parts_end)
-
-
-def _tables_of(files: SegmentFiles, mark: SegmentMark, wanted: Sequence[str]) -> list[str]:
-    """Also those that only an earlier run wanted: its last rows are in no part yet."""
-    tables = {table for table in TABLES if table in wanted or parts_of(files.folder, table, files.stem)}
-    done = recover_parts(files.folder, tables, files.stem, mark.rows_length) if tables else 0
-    if mark.rows_length > done:
-        with files.rows.open("rb") as rows:
-            rows.seek(done)
-            waiting = rows.read(min(mark.rows_length - done, BYTES_A_PART))
-        tables |= tables_told(waiting[: whole_frames(waiting)])
-    return [table for table in TABLES if table in tables]
+    return Segment(folder, mark.segment, mark, tables or (), writer, parts_end)
 
 
 def _cut_back(path: Path, length: int) -> None:

@@ -1,9 +1,9 @@
 """Segments: the WARC files and their journals, growing and finished.
 
 A segment grows as `NAME.warc.gz.open` beside `NAME.cdxj.open` and `NAME.rows.open`, and is finished as
-`NAME.warc.gz` beside `NAME.cdxj` and its parts of the tables; `.warc.zst` if it is of zstd (`coding.py`). How
-much of a growing one counts is not told by the files but by the mark that the frontier committed with the pages
-(`recovery.py`). Never shows a finished name for bytes that were not committed.
+`NAME.warc.gz` beside `NAME.cdxj` and its parts of the tables; `.warc.zst` if it is of zstd (`warc/coding.py`).
+How much of a growing one counts is said by the mark that the frontier committed with the pages (`recovery.py`).
+Never shows a finished name for bytes that were not committed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from skitter.archive.caching import leave_cache
-from skitter.archive.cdxj import write_sorted
-from skitter.archive.coding import OPEN, is_segment, stem_of
-from skitter.archive.parts import TABLES, discard_parts, parts_of, sync_tables
-from skitter.archive.stretches import Stretch, Writer, write_here
+from skitter.archive.page_cache import leave_cache
+from skitter.archive.schema import Table
+from skitter.archive.tables.journal import heading
+from skitter.archive.tables.parts import all_parts_of, discard_parts, sync_tables
+from skitter.archive.tables.table_writer import Stretch, TableWriter
+from skitter.archive.warc.cdxj import write_sorted
+from skitter.archive.warc.coding import OPEN, is_segment, stem_of
 from skitter.errors import ArchiveFailed, DiskFull
 from skitter.faultpoints import Point, reach
 from skitter.model import SegmentMark
@@ -29,8 +31,6 @@ ROWS = ".rows"
 # Making it takes several times the rows in memory.
 ROWS_A_PART = 2_000
 BYTES_A_PART = 16_000_000
-# And of whatever there is after this long, so that a slow crawl can be asked too: 1,000 parts a week.
-SECONDS_A_PART = 600.0
 # What is held back until the next commit asks for it: as much as 500 pages of 29 KB take.
 _BUFFER = 8_000_000
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -78,7 +78,7 @@ class SegmentFiles:
 
     def shown(self) -> list[Path]:
         """All files of a finished segment, the WARC file last."""
-        parts = (part.path for table in TABLES for part in parts_of(self.folder, table, self.stem))
+        parts = (part.path for part in all_parts_of(self.folder, self.stem))
         return [*parts, self.index, self.finished]
 
     def discard(self) -> None:
@@ -98,7 +98,13 @@ class Segment:
     """
 
     def __init__(
-        self, folder: Path, name: str, mark: SegmentMark, tables: Sequence[str], parts_end: int
+        self,
+        folder: Path,
+        name: str,
+        mark: SegmentMark,
+        tables: Sequence[Table],
+        writer: TableWriter,
+        parts_end: int = 0,
     ) -> None:
         self.name = name
         self.length = mark.length
@@ -109,8 +115,8 @@ class Segment:
         self.rows_since_part = 0
         self.part_at = math.inf
         self.begun_at = math.inf
-        self.writer: Writer = write_here
-        self._tables = tables
+        self.tables = tuple(tables)
+        self._writer = writer
         self._files = SegmentFiles(folder, name)
         self._waiting: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
         self._held = 0
@@ -123,16 +129,19 @@ class Segment:
             raise
 
     @classmethod
-    def create(cls, folder: Path, name: str, warcinfo: bytes, tables: Sequence[str]) -> Segment:
+    def create(
+        cls, folder: Path, name: str, warcinfo: bytes, tables: Sequence[Table], writer: TableWriter
+    ) -> Segment:
         files = SegmentFiles(folder, name)
         try:
-            segment = cls(folder, name, SegmentMark(name, 0, 0), tables, 0)
+            segment = cls(folder, name, SegmentMark(name, 0, 0), tables, writer)
         except OSError:
             files.discard()
             raise
         try:
-            segment.append((warcinfo,), b"", ())
+            segment.append((warcinfo,), (), (heading(tables),) if tables else ())
             segment.flush()
+            segment.rows_since_part = 0
         except OSError:
             segment.discard()
             raise
@@ -146,26 +155,27 @@ class Segment:
     def is_committed(self) -> bool:
         return self.committed.length == self.length
 
-    def is_part_due(self, now: float) -> bool:
+    def is_part_due(self, now: float, seconds: float) -> bool:
+        """Also of whatever there is after so many seconds, so that a slow crawl can be asked too."""
         waiting = self.committed.rows_length - self.parts_end
         return waiting > 0 and (
-            self.rows_since_part >= ROWS_A_PART
-            or waiting >= BYTES_A_PART
-            or now - self.part_at >= SECONDS_A_PART
+            self.rows_since_part >= ROWS_A_PART or waiting >= BYTES_A_PART or now - self.part_at >= seconds
         )
 
-    def append(self, members: Sequence[bytes], line: bytes, row: Sequence[bytes]) -> None:
-        """Records, index line and row of one exchange; the first and the last in as many pieces as they come."""
-        records, lines, rows = self._waiting
-        records += members
-        lines.append(line)
-        rows += row
-        record_length, row_length = sum(map(len, members)), sum(map(len, row))
-        self.length += record_length
-        self.index_length += len(line)
-        self.rows_length += row_length
+    def append(self, records: Sequence[bytes], line: Sequence[bytes], rows: Sequence[bytes]) -> None:
+        """Records, index line and rows of one exchange, each in as many pieces as they come."""
+        for waiting, pieces in zip(self._waiting, (records, line, rows), strict=True):
+            waiting += pieces
+        records_length, line_length, rows_length = (
+            sum(map(len, records)),
+            sum(map(len, line)),
+            sum(map(len, rows)),
+        )
+        self.length += records_length
+        self.index_length += line_length
+        self.rows_length += rows_length
         self.rows_since_part += 1
-        self._held += record_length + len(line) + row_length
+        self._held += records_length + line_length + rows_length
         if self._held > _BUFFER:
             self.flush()
 
@@ -193,11 +203,11 @@ class Segment:
             committed,
             BYTES_A_PART,
             str(files.folder),
-            tuple(self._tables),
             self.name,
             files.stem,
+            self.tables,
         )
-        self.parts_end = self.writer(stretch)
+        self.parts_end = self._writer.run(stretch)
 
     def finish(self) -> None:
         """Give a committed segment its final names.

@@ -12,21 +12,21 @@ import fcntl
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from skitter.archive import warc
 from skitter.archive.background import Background
-from skitter.archive.caching import leave_cache
-from skitter.archive.cdxj import write_merged
-from skitter.archive.coding import CODINGS
 from skitter.archive.packing import Parcel
-from skitter.archive.parts import TABLES
-from skitter.archive.placing import Archived, placed
+from skitter.archive.page_cache import leave_cache
+from skitter.archive.record_place import Archived, place_parcel
 from skitter.archive.recovery import next_serial, recover
+from skitter.archive.schema import Table, choose_tables
 from skitter.archive.segments import INDEX, Segment, fault, sync_folder
-from skitter.archive.stretches import Apart, write_here
+from skitter.archive.tables.table_writer import InChild, InProcess, TableWriter
+from skitter.archive.warc import records
+from skitter.archive.warc.cdxj import write_merged
+from skitter.archive.warc.coding import CODINGS
 from skitter.clock import Clock
 from skitter.errors import FolderInUse, SettingsError
 from skitter.faultpoints import Point, reach
@@ -60,11 +60,11 @@ class Archive:
         clock: Clock,
         about: Mapping[str, str],
         lock: int,
+        tables: Sequence[Table],
+        writer: TableWriter,
         current: Segment | None,
         serial: int,
         unstored: Iterable[str] = (),
-        *,
-        apart: bool = False,
     ) -> None:
         self.folder = folder
         self._settings = settings
@@ -72,18 +72,18 @@ class Archive:
         self._clock = clock
         self._about = dict(about)
         self._lock = lock
+        self._tables = tables
+        self._writer = writer
         self._current = current
-        self._apart = Apart(lock) if apart else None
         if current is not None:
             current.part_at = current.begun_at = clock.now()
-            current.writer = self._apart or write_here
         self._serial = serial
         # Only with an object store: segments that may yet be lost, and with them whatever refers to their
         # records.
         self._unstored = set(unstored)
         self._full: list[Segment] = []
         self._offered: dict[str, SegmentMark] = {}
-        self._ids = warc.record_ids()
+        self._ids = records.record_ids()
         self._begun_since_sync = False
         self._background = Background()
         self.parts_written = 0
@@ -99,30 +99,34 @@ class Archive:
         marks: Iterable[SegmentMark],
         about: Mapping[str, str],
         *,
-        apart: bool = False,
+        added: Sequence[Table] = (),
+        in_child: bool = True,
     ) -> Archive:
         """Recover the folder to the committed `marks` (all that were ever committed) and go on from there.
 
         `about` goes into each segment's warcinfo: `operator`, `http-header-user-agent`, `http-header-from`,
-        `description` and whatever else the crawl wants to say of itself. `apart` has a child process write the
-        tables: for one that serves many workers, and would not have the time.
+        `description` and whatever else the crawl wants to say of itself. `added` are tables of somebody else's,
+        beside those that the settings name. Without `in_child`, this process writes the tables, and loads pyarrow
+        for that: for tests and benchmarks.
         """
         if _PREFIX.fullmatch(settings.prefix) is None:
             raise SettingsError(
                 f"archive.prefix must be letters, digits, '.', '_' or '-': {settings.prefix!r}"
             )
-        _check_tables(settings.tables)
+        tables = choose_tables(settings.tables, added)
         known = tuple(marks)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            lock = _locked(folder)
+            lock = _lock(folder)
+            writer: TableWriter = InChild(lock, folder) if in_child else InProcess()
             try:
                 coding = CODINGS[settings.compression]
-                current = recover(folder, known, settings.segment_size, settings.tables, coding)
+                current = recover(folder, known, settings.segment_size, tables, coding, writer)
                 unstored = [mark.segment for mark in known if settings.url and not mark.stored]
                 serial = next_serial(folder, known)
-                return cls(folder, settings, clock, about, lock, current, serial, unstored, apart=apart)
+                return cls(folder, settings, clock, about, lock, tables, writer, current, serial, unstored)
             except BaseException:
+                writer.close()
                 os.close(lock)
                 raise
         except OSError as error:
@@ -137,13 +141,13 @@ class Archive:
         try:
             segment = self._writable()
             known = original if original is None or self._is_safe(original, parcel, segment) else None
-            members, line, row, archived = placed(parcel, known, segment.name, segment.length, self._coder)
+            placed = place_parcel(parcel, known, segment.name, segment.length, self._coder)
             reach(Point.BEFORE_APPEND)
-            segment.append(members, line, row)
+            segment.append(placed.records, placed.line, placed.rows)
             reach(Point.AFTER_APPEND)
         except OSError as error:
             raise fault(self.folder, error) from error
-        return archived
+        return placed.archived
 
     def _is_safe(self, original: Copy, parcel: Parcel, segment: Segment) -> bool:
         # A 304 has no body to store instead.
@@ -162,7 +166,7 @@ class Archive:
     @property
     def child(self) -> int | None:
         """The process that writes the tables, when there is one."""
-        return self._apart.child if self._apart is not None else None
+        return self._writer.pid if isinstance(self._writer, InChild) else None
 
     def marks(self) -> tuple[SegmentMark, ...]:
         """What to commit with the pages: the lengths of every segment that grew since the last commit."""
@@ -237,8 +241,7 @@ class Archive:
             raise fault(self.folder, error) from error
         finally:
             self._background.close()
-            if self._apart is not None:
-                self._apart.close()
+            self._writer.close()
             for segment in self._segments():
                 segment.release()
             self._full, self._current = [], None
@@ -258,7 +261,7 @@ class Archive:
         current = self._current
         if current is not None and not self._is_full(current):
             return current
-        begun = self._begun()
+        begun = self._begin()
         if current is not None:
             self._full.append(current)
         self._current = begun
@@ -271,14 +274,13 @@ class Archive:
         age = self._clock.now() - segment.begun_at if self._settings.url and segment.index_length else 0.0
         return age >= self._settings.segment_seconds
 
-    def _begun(self) -> Segment:
+    def _begin(self) -> Segment:
         now = self._clock.now()
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(now))
         name = f"{self._settings.prefix}-{stamp}-{self._serial:05d}{self._coder.coding.suffix}"
-        info = warc.warcinfo(next(self._ids), warc.warc_date(now), name, self._about)
-        segment = Segment.create(self.folder, name, self._coder.page(info), self._settings.tables)
+        info = records.warcinfo(next(self._ids), records.warc_date(now), name, self._about)
+        segment = Segment.create(self.folder, name, self._coder.page(info), self._tables, self._writer)
         segment.part_at = segment.begun_at = now
-        segment.writer = self._apart or write_here
         if self._settings.url:
             self._unstored.add(name)
         self._serial += 1
@@ -305,7 +307,7 @@ class Archive:
                 return
         now = self._clock.now()
         for segment in self._segments():
-            if segment.is_part_due(now):
+            if segment.is_part_due(now, self._settings.table_seconds):
                 segment.rows_since_part, segment.part_at = 0, now
                 self._background.start(
                     partial(segment.write_part, segment.committed.rows_length), self._part_written
@@ -352,14 +354,7 @@ def _sync_all(files: list[tuple[int, int]], folder: Path, begun: bool) -> None:
             os.close(fd)
 
 
-def _check_tables(tables: tuple[str, ...]) -> None:
-    if not set(tables) <= set(TABLES) or (tables and "pages" not in tables):
-        raise SettingsError(
-            f"archive.tables takes {', '.join(TABLES)}, and the last two only together with pages: {tables!r}"
-        )
-
-
-def _locked(folder: Path) -> int:
+def _lock(folder: Path) -> int:
     # On the folder itself: a lock file would be one more thing to clean up after a kill.
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for left in reversed(range(_TRIES)):

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from skitter.archive.coding import OPEN
-from skitter.archive.surt import surt
+from skitter.archive.warc.coding import OPEN
+from skitter.archive.warc.surt import surt
 from skitter.collection.layout import Layout
 from skitter.collection.source import Source
 from skitter.model import RecordAt

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from skitter.archive.coding import coding_of
 from skitter.archive.objects import Objects
+from skitter.archive.warc.coding import coding_of
 from skitter.collection.captures import Capture, captures_of, segment_file
 from skitter.collection.layout import Layout, read_layout
 from skitter.collection.members import Member, inflate, read_members
@@ -33,6 +33,8 @@ from skitter.urls.canonical import normalise
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from skitter.extend.page import Page as UsersPage
 
 _BATCH = 2048
 _MOST_HOPS = 5
@@ -57,7 +59,6 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     redirect: str | None
     truncated: str | None
     revisit_of: str | None
-    near_duplicate_of: str | None
     simhash: int | None
     failure: str | None
     record: RecordAt
@@ -72,20 +73,13 @@ class PageLink(msgspec.Struct, frozen=True):
     tag: str = "a"
 
 
-_TEXTS = ("kind", "host", "domain", "mime", "charset", "language", "title", "digest")
-_PLAIN = ("size", "depth", "redirect", "truncated", "revisit_of", "near_duplicate_of", "simhash", "failure")
-_SELECT = ", ".join(
-    (
-        "url",
-        "fetch_time",
-        "fetch_status",
-        *(f"coalesce({name}, '')" for name in _TEXTS),
-        *_PLAIN,
-        "warc_filename",
-        "warc_record_offset",
-        "warc_record_length",
-    )
+# The columns of a page are those of its row, by their short names; a text that cannot be None is empty for null.
+_COLUMNS = tuple(
+    f"coalesce({field.name}, '')" if field.type is str and field.name != "url" else field.name
+    for field in msgspec.structs.fields(Page)
+    if field.name != "record"
 )
+_SELECT = ", ".join((*_COLUMNS, "warc_filename", "warc_record_offset", "warc_record_length"))
 # A crawl finishes a segment in minutes: to miss one twice in a row takes bad luck.
 _TRIES = 3
 _ORDER = "order by warc_filename, warc_record_offset"
@@ -129,7 +123,7 @@ class Collection:
     # -- tables
 
     def duckdb(self, *, locked: bool = False) -> DuckDBPyConnection:
-        """A connection of its own with the views `pages`, `links` and `text`; the caller closes it."""
+        """A connection of its own with a view of every table; the caller closes it."""
         for _ in range(_TRIES):
             try:
                 return open_tables(self.source, self.layout, locked=locked)
@@ -223,6 +217,22 @@ class Collection:
             f"put back the segment that was moved away"
         )
 
+    def page(self, url: str, at: str | datetime | None = None) -> UsersPage:
+        """The page as users' code sees it: `page.css(...)`, `page.json()`, `page.data` (docs/plugins.md)."""
+        return self.page_of(self.record(self.capture(url, at).at))
+
+    def page_of(self, record: Record, depth: int = 0) -> UsersPage:
+        from skitter.extend.page import Page as UsersPage
+
+        return UsersPage(
+            record.url,
+            self.whole(record).decoded(),
+            status=record.status,
+            headers=record.headers(),
+            fetched_at=_time_of(record.date),
+            depth=depth,
+        )
+
     def body(self, url: str, at: str | datetime | None = None) -> bytes:
         """The body without content coding."""
         return self.whole(self.record(self.capture(url, at).at)).decoded()
@@ -253,6 +263,11 @@ class Collection:
                     yield RecordAt(segment.name, member.offset, member.length), found
 
 
+def is_stored_elsewhere(folder: Path | str) -> bool:
+    """Whether an archive is in an object store, of which parts are copied here to be read."""
+    return "://" in str(folder) or bool(_archive_url(Path(folder)))
+
+
 def _archive_url(folder: Path) -> str:
     """Where a crawl's archive goes, if not into its folder."""
     file = folder / "crawl.toml"
@@ -263,6 +278,13 @@ def _archive_url(folder: Path) -> str:
 
 def _objects(url: str) -> ObjectSource:
     return ObjectSource(Objects(url))
+
+
+def _time_of(date: str) -> datetime:
+    try:
+        return datetime.fromisoformat(date).astimezone(UTC)
+    except ValueError:
+        return datetime.fromtimestamp(0, UTC)
 
 
 def stamp_of(at: str | datetime) -> str:
@@ -281,10 +303,9 @@ def _condition(where: str) -> str:
 
 
 def _page(row: tuple[object, ...]) -> Page:
-    url, fetched_at, status, *rest = row
+    *values, segment, offset, length = row
+    given = dict(zip(Page.__struct_fields__, values, strict=False))
+    fetched_at = given["fetched_at"]
     assert isinstance(fetched_at, datetime)
-    texts, rest = rest[: len(_TEXTS)], rest[len(_TEXTS) :]
-    plain, (segment, offset, length) = rest[: len(_PLAIN)], rest[len(_PLAIN) :]
-    named = dict(zip(_TEXTS + _PLAIN, [*texts, *plain], strict=True))
-    given = {"url": url, "fetched_at": fetched_at.replace(tzinfo=UTC), "status": status or 0, **named}
+    given |= {"fetched_at": fetched_at.replace(tzinfo=UTC), "status": given["status"] or 0}
     return Page(**given, record=RecordAt(str(segment), int(str(offset)), int(str(length))))  # type: ignore[arg-type]

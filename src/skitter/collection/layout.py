@@ -6,16 +6,17 @@ until it is finished. Never guesses what is committed: that is the frontier's to
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
-from skitter.archive.cdxj import TEMPORARY
-from skitter.archive.coding import OPEN, is_segment, stem_of
+from skitter.archive.schema import TABLES, is_table_name
 from skitter.archive.segments import INDEX
 from skitter.archive.store import MERGED_INDEX
+from skitter.archive.tables.parts import PARQUET
+from skitter.archive.warc.cdxj import TEMPORARY
+from skitter.archive.warc.coding import OPEN, is_segment, stem_of
 from skitter.collection.source import Source
-
-TABLES = ("pages", "links", "text")
-_PART = ".parquet"
 
 
 class SegmentAt(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +38,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """Sorted indexes of finished segments, also of those that were moved elsewhere."""
     merged: str = ""
     parts: dict[str, tuple[str, ...]]
+    """By table: those of ours, and whatever else has parts here."""
     unfinished: tuple[str, ...] = ()
     """What an interrupted run left, or a running one is about to rename."""
     strange: tuple[str, ...] = ()
@@ -49,10 +51,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 def read_layout(source: Source) -> Layout:
     files = source.list()
     segments = tuple(_segments(files))
-    parts = {
-        table: tuple(sorted(name for name in files if name.startswith(f"{table}/") and name.endswith(_PART)))
-        for table in TABLES
-    }
+    parts = _parts(files)
     used = {segment.file for segment in segments} | {segment.index for segment in segments}
     used |= {name for names in parts.values() for name in names}
     indexes = tuple(sorted(n for n in files if n.endswith(INDEX) and n != MERGED_INDEX and "/" not in n))
@@ -68,6 +67,15 @@ def read_layout(source: Source) -> Layout:
         unfinished=unfinished,
         strange=tuple(name for name in rest if not _is_unfinished(name)),
     )
+
+
+def _parts(files: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {table.name: [] for table in TABLES}
+    for name in sorted(files):
+        table, _, part = name.partition("/")
+        if part.endswith(PARQUET) and "/" not in part and is_table_name(table):
+            found.setdefault(table, []).append(name)
+    return {table: tuple(names) for table, names in found.items()}
 
 
 def _segments(files: dict[str, int]) -> list[SegmentAt]:

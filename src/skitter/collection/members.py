@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from skitter.archive.coding import Coding, coding_of
+from skitter.archive.warc.coding import Coding, coding_of
 from skitter.collection.source import Source
 
 _BLOCK = 1 << 22

@@ -100,6 +100,26 @@ def parse_record(content: bytes) -> Record | str:
     return Record(fields, content[begin:stop], content[stop:])
 
 
+def response_of(record: Record, block: bytes) -> bytes:
+    """A response record with the identity of another one, and this block."""
+    kept = ("warc-target-uri", "warc-date", "warc-record-id", "warc-ip-address")
+    fields = {name: record.fields[name] for name in kept if name in record.fields}
+    fields |= {
+        "warc-type": "response",
+        "content-type": "application/http; msgtype=response",
+        "content-length": str(len(block)),
+    }
+    lines = "".join(f"{_spelled(name)}: {value}\r\n" for name, value in fields.items())
+    return b"WARC/1.1\r\n" + lines.encode() + b"\r\n" + block + _END
+
+
+def _spelled(name: str) -> str:
+    words = "-".join(part.capitalize() for part in name.split("-"))
+    return (
+        words.replace("Warc-", "WARC-").replace("-Uri", "-URI").replace("-Id", "-ID").replace("-Ip-", "-IP-")
+    )
+
+
 def excess_fault(excess: bytes) -> str:
     if excess == _END:
         return ""

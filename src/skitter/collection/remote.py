@@ -11,12 +11,18 @@ import tempfile
 from hashlib import sha256
 from pathlib import Path
 
-from skitter.archive.coding import OPEN
 from skitter.archive.objects import NoRanges, Objects
+from skitter.archive.warc.coding import OPEN
 from skitter.collection.source import FolderSource
 from skitter.errors import ArchiveFailed
 
 _CACHED_AT_MOST = 10_000_000_000
+
+
+def cache_home() -> Path:
+    """Where objects of all stores are cached."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base, "skitter")
 
 
 class Cache:
@@ -25,8 +31,7 @@ class Cache:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._used: set[Path] = set()
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        self.folder = Path(base, "skitter", sha256(objects.url.encode()).hexdigest()[:16])
+        self.folder = cache_home() / sha256(objects.url.encode()).hexdigest()[:16]
         self._own: tempfile.TemporaryDirectory[str] | None = None
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

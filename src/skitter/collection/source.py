@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from skitter.archive.coding import OPEN, is_segment
+from skitter.archive.warc.coding import OPEN, is_segment
 from skitter.errors import ArchiveFailed
 
 

@@ -1,4 +1,7 @@
-"""DuckDB over an archive: the views `pages`, `links` and `text`, on the Parquet parts where they lie.
+"""DuckDB over an archive: a view of every table, on the Parquet parts where they lie.
+
+Tables of ours have the columns of `archive/schema.py`; an older archive that lacks one has nulls there. Any other
+table has the columns of its parts.
 
 Rows of `pages` that are not in a part yet (the end of a growing segment, an archive without tables) are made
 from the CDXJ lines, so that nothing committed is missing; what the index does not say is null there. A
@@ -8,18 +11,24 @@ write.
 
 from __future__ import annotations
 
-from functools import lru_cache
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from skitter.archive.schema import ITEMS, PAGES, TABLES, Column, Kind, Table
+from skitter.archive.tables.url_parts import domain_parts
 from skitter.collection.captures import whole_lines
+from skitter.collection.changes import select_changes
+from skitter.collection.item_views import add_item_views
 from skitter.collection.layout import Layout, SegmentAt
-from skitter.collection.schema import COLUMNS, PAGES, SHORT
 from skitter.collection.source import Source
-from skitter.errors import UsageError
+from skitter.errors import ArchiveFailed, UsageError
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    import pyarrow
+    from duckdb import DuckDBPyConnection, StatementType
 
 _CONFIG = {
     "autoinstall_known_extensions": "false",
@@ -30,9 +39,31 @@ _CONFIG = {
     "temp_directory": "",
 }
 _CHUNK = 50_000
+# What a select is made of. Others of this ending insert, delete, copy to a file.
+_READING_NODES = frozenset(("SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"))
+# Functions that run a text as SQL, or change what is logged and where.
+_ACTING_FUNCTIONS = frozenset(
+    """query json_execute_serialized_sql copy_database enable_logging disable_logging write_log
+    truncate_duckdb_logs enable_profile disable_profile""".split()
+)
+_EXPLAIN = re.compile(r"\s*explain\b(?:\s+analyze\b)?(?:\s*\([^()]*\))?", re.IGNORECASE)
+_KNOWN = {table.name: table for table in (*TABLES, ITEMS)}
+_SQL_TYPES = {
+    Kind.TEXT: "VARCHAR",
+    Kind.EXACT: "VARCHAR",
+    Kind.LONG: "VARCHAR",
+    Kind.TIME: "TIMESTAMP",
+    Kind.BOOL: "BOOLEAN",
+    Kind.INT16: "SMALLINT",
+    Kind.INT32: "INTEGER",
+    Kind.INT64: "BIGINT",
+    Kind.UINT64: "UBIGINT",
+    Kind.FLOAT32: "FLOAT",
+    Kind.FLOAT64: "DOUBLE",
+}
 _URL = r"^(https?)://(?:[^/?#@]*@)?(\[[^\]/?#]*\]|[^/?#:]*)(?::(\d+))?([^?#]*)(?:\?([^#]*))?"
 _FROM_LINES = """
-    insert into fresh by name
+    insert into pages_in_index by name
     select key as url_surtkey, url,
         parts.protocol as url_protocol, parts.host as url_host_name, parts.path as url_path,
         try_cast(nullif(parts.port, '') as integer) as url_port, nullif(parts.query, '') as url_query,
@@ -47,25 +78,56 @@ _FROM_LINES = """
     from (
         select key, stamp, body, body->>'url' as url, try_cast(body->>'offset' as bigint) as place,
             regexp_extract(body->>'url', $url, ['protocol', 'host', 'port', 'path', 'query'], 'i') as parts
-        from lines where json_valid(body)
+        from index_lines where json_valid(body)
     ) where place > $after
 """
 
 
 def open_tables(source: Source, layout: Layout, *, locked: bool) -> DuckDBPyConnection:
+    database = _connect()
+    for name, parts in layout.parts.items():
+        if name == ITEMS.name:
+            add_item_views(database, _reading(database, source, ITEMS.columns, parts))
+        elif name != PAGES.name:
+            _add_view(database, source, name, parts)
+    covered = _add_pages_in_parts(database, source, layout.parts[PAGES.name])
+    _add_pages_in_index(database, source, _uncovered(layout, covered))
+    _add_pages(database)
+    if locked:
+        _lock(database, source)
+    return database
+
+
+def open_parts(source: Source) -> DuckDBPyConnection:
+    """Locked and without views, for `select_parts`: parts that come later can be read too."""
+    database = _connect()
+    _lock(database, source)
+    return database
+
+
+def select_parts(database: DuckDBPyConnection, source: Source, table: str, parts: Sequence[str]) -> str:
+    """A select of some parts of a table, with the columns that the table promises."""
+    known = _KNOWN.get(table)
+    return _reading(database, source, known.columns if known else (), tuple(parts))
+
+
+def with_further_names(table: str, reading: str) -> str:
+    return f"select *{_further_names(_KNOWN.get(table))} from ({reading})"
+
+
+def _connect() -> DuckDBPyConnection:
     import duckdb
 
     database = duckdb.connect(":memory:", config=dict(_CONFIG))
     database.execute("set TimeZone = 'UTC'")
-    covered = _add_views(database, source, layout)
-    _add_fresh(database, source, _uncovered(layout, covered))
-    _add_pages(database, bool(layout.parts["pages"]))
-    if locked:
-        folders = ", ".join("'" + folder.replace("'", "''") + "'" for folder in source.folders())
-        database.execute(f"set allowed_directories = [{folders}]")
-        database.execute("set enable_external_access = false")
-        database.execute("set lock_configuration = true")
     return database
+
+
+def _lock(database: DuckDBPyConnection, source: Source) -> None:
+    folders = ", ".join(map(_quoted, source.folders()))
+    database.execute(f"set allowed_directories = [{folders}]")
+    database.execute("set enable_external_access = false")
+    database.execute("set lock_configuration = true")
 
 
 def select_only(database: DuckDBPyConnection, sql: str) -> DuckDBPyConnection:
@@ -73,70 +135,159 @@ def select_only(database: DuckDBPyConnection, sql: str) -> DuckDBPyConnection:
     import duckdb
 
     try:
-        statements = duckdb.extract_statements(sql)
-        if len(statements) != 1:
-            raise UsageError(f"one select statement at a time, not {len(statements)}")
-        if statements[0].type not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
-            raise UsageError("only select: an archive is read, never changed")
+        _check_select(database, sql)
         return database.execute(sql)
     except duckdb.Error as error:
         raise sql_fault(error) from error
 
 
+def select_arrow(database: DuckDBPyConnection, sql: str) -> pyarrow.Table:
+    """The rows of one select, in memory."""
+    import duckdb
+
+    try:
+        _check_select(database, sql)
+        return database.sql(sql).to_arrow_table()
+    except duckdb.IOException as error:
+        raise ArchiveFailed(f"cannot read a table ({str(error).splitlines()[0][:200]})") from error
+    except duckdb.Error as error:
+        raise sql_fault(error) from error
+
+
+def _check_select(database: DuckDBPyConnection, sql: str) -> None:
+    import duckdb
+
+    statements = duckdb.extract_statements(sql)
+    if len(statements) != 1:
+        raise UsageError(f"one select statement at a time, not {len(statements)}")
+    if not _only_reads(database, sql, statements[0].type):
+        raise UsageError("only select: an archive is read, never changed")
+
+
+def _only_reads(database: DuckDBPyConnection, sql: str, kind: StatementType) -> bool:
+    """A select, or the plan of one. The kind alone says little: `explain analyze` carries out what it explains,
+    and a select may begin `with x as (copy ... to 'file')`. So every part of the parsed statement is looked
+    at."""
+    import duckdb
+
+    if kind not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
+        return False
+    if kind == duckdb.StatementType.EXPLAIN:
+        sql = _EXPLAIN.sub("", sql, count=1)
+    found = database.cursor().execute("select json_serialize_sql(?::varchar)", [sql]).fetchone()
+    parsed = json.loads(found[0]) if found else {"error": True}
+    return not parsed["error"] and all(map(_reads, _parts(parsed)))
+
+
+def _parts(parsed: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a parsed statement. Not by recursion: a statement may be nested deeply."""
+    left = [parsed]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            yield part
+            left += part.values()
+        elif isinstance(part, list):
+            left += part
+
+
+def _reads(part: dict[str, Any]) -> bool:
+    kind, function = part.get("type"), part.get("function_name")
+    if isinstance(kind, str) and kind.endswith("_NODE") and kind not in _READING_NODES:
+        return False
+    return not isinstance(function, str) or function.lower() not in _ACTING_FUNCTIONS
+
+
 def sql_fault(error: Exception) -> UsageError:
     said = [line.strip() for line in str(error).splitlines() if line.strip()]
     words = " ".join(line for line in said if not line.startswith(("LINE ", "^")))
-    return UsageError(f"{words[:400]}; the tables are pages, links and text (describe pages lists columns)")
+    return UsageError(f"{words[:400]} (show tables lists the tables, describe pages its columns)")
 
 
-def _add_views(database: DuckDBPyConnection, source: Source, layout: Layout) -> dict[str, int] | None:
-    """Views over the parts; returns how far each segment is covered by them."""
-    for table, columns in COLUMNS.items():
-        parts = layout.parts[table]
-        empty = ", ".join(f'null::{kind} as "{name}"' for name, kind in columns.items())
-        target = "parts" if table == "pages" else table
-        if not parts:
-            short = "" if table == "pages" else _short(table)
-            database.execute(f"create view {target} as select *{short} from (select {empty}) limit 0")
-            continue
-        files = ", ".join("'" + source.location(name).replace("'", "''") + "'" for name in parts)
-        reading = f"read_parquet([{files}])"
-        present = {row[0] for row in database.execute(f"describe select * from {reading}").fetchall()}
-        chosen = ", ".join(_column(name, kind, present) for name, kind in columns.items())
-        more = "".join(f', "{name}"' for name in sorted(present - set(columns)))
-        inner = f"select {chosen}{more if table != 'pages' else ''} from {reading}"
-        short = "" if table == "pages" else _short(table)
-        database.execute(f"create view {target} as select *{short} from ({inner})")
-    if not layout.parts["pages"]:
-        return None
-    ends = "select warc_filename, max(warc_record_offset) from parts group by 1"
+def columns_of(database: DuckDBPyConnection, table: str) -> list[str]:
+    """Those that the archive promises or holds, without the further names of the view."""
+    if table in _KNOWN:
+        return [column.name for column in _KNOWN[table].columns]
+    return [row[0] for row in database.execute(f'describe "{table}"').fetchall()]
+
+
+def _add_view(database: DuckDBPyConnection, source: Source, name: str, parts: tuple[str, ...]) -> None:
+    table = _KNOWN.get(name)
+    inner = _reading(database, source, table.columns if table else (), parts)
+    database.execute(f'create view "{name}" as select *{_further_names(table)} from ({inner})')
+
+
+def _add_pages_in_parts(
+    database: DuckDBPyConnection, source: Source, parts: tuple[str, ...]
+) -> dict[str, int]:
+    """Returns how far each segment is covered by parts."""
+    inner = _reading(database, source, PAGES.columns, parts)
+    names = ", ".join(f'"{column.name}"' for column in PAGES.columns)
+    database.execute(f"create view pages_in_parts as select {names} from ({inner})")
+    ends = "select warc_filename, max(warc_record_offset) from pages_in_parts group by 1"
     return {name: offset for name, offset in database.execute(ends).fetchall() if name}
 
 
-def _column(name: str, kind: str, present: set[str]) -> str:
+def _reading(
+    database: DuckDBPyConnection, source: Source, columns: tuple[Column, ...], parts: tuple[str, ...]
+) -> str:
+    """A select of the promised columns, and of what else the parts hold."""
+    if not parts:
+        empty = ", ".join(f'null::{sql_type(column)} as "{column.name}"' for column in columns)
+        return f"select {empty} limit 0"
+    files = ", ".join(_quoted(source.location(name)) for name in parts)
+    # Parts of an earlier version may lack a column that later ones have.
+    reading = f"read_parquet([{files}], union_by_name = true)"
+    described = database.execute(f"describe select * from {reading}").fetchall()
+    present = {row[0]: row[1] for row in described}
+    promised = [_chosen(column.name, present) or _absent(column) for column in columns]
+    known = {column.name for column in columns}
+    others = [_chosen(name, present) for name in present if name not in known]
+    return f"select {', '.join(promised + others)} from {reading}"
+
+
+def _chosen(name: str, present: dict[str, str]) -> str:
     if name not in present:
-        return f'null::{kind} as "{name}"'
+        return ""
     # UTC without a zone: DuckDB needs another library to hand zoned times to Python.
-    return f'"{name}"::TIMESTAMP as "{name}"' if kind == "TIMESTAMP" else f'"{name}"'
+    return f'"{name}"::TIMESTAMP as "{name}"' if present[name].startswith("TIMESTAMP") else f'"{name}"'
 
 
-def _short(table: str) -> str:
-    return "".join(f", {expression} as {name}" for name, expression in SHORT[table].items())
+def _absent(column: Column) -> str:
+    return f'null::{sql_type(column)} as "{column.name}"'
 
 
-def _uncovered(layout: Layout, covered: dict[str, int] | None) -> list[tuple[SegmentAt, int]]:
+def _further_names(table: Table | None) -> str:
+    if table is None:
+        return ""
+    short = [(column.short, f'"{column.name}"') for column in table.columns if column.short]
+    return "".join(f', {expression} as "{name}"' for name, expression in (*short, *table.also))
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def sql_type(column: Column) -> str:
+    if column.kind is Kind.STRUCTS:
+        return "STRUCT(" + ", ".join(f'"{field}" VARCHAR' for field in column.fields) + ")[]"
+    return _SQL_TYPES[column.kind]
+
+
+def _uncovered(layout: Layout, covered: dict[str, int]) -> list[tuple[SegmentAt, int]]:
     """The segments with rows that no part holds yet, and the offset after which they begin."""
-    known = covered or {}
     return [
-        (segment, known.get(segment.name, -1))
+        (segment, covered.get(segment.name, -1))
         for segment in layout.segments
-        if segment.index and (segment.is_growing or segment.name not in known)
+        if segment.index and (segment.is_growing or segment.name not in covered)
     ]
 
 
-def _add_fresh(database: DuckDBPyConnection, source: Source, segments: list[tuple[SegmentAt, int]]) -> None:
-    columns = ", ".join(f'"{name}" {kind}' for name, kind in PAGES.items())
-    database.execute(f"create table fresh ({columns})")
+def _add_pages_in_index(
+    database: DuckDBPyConnection, source: Source, segments: list[tuple[SegmentAt, int]]
+) -> None:
+    columns = ", ".join(f'"{column.name}" {sql_type(column)}' for column in PAGES.columns)
+    database.execute(f"create table pages_in_index ({columns})")
     for segment, after in segments:
         lines = whole_lines(source, segment.index)
         while chunk := list(islice(lines, _CHUNK)):
@@ -148,21 +299,27 @@ def _add_fresh(database: DuckDBPyConnection, source: Source, segments: list[tupl
 def _add_domains(database: DuckDBPyConnection) -> None:
     import pyarrow
 
-    hosts = [host for (host,) in database.execute("select distinct url_host_name from fresh").fetchall()]
-    found = [(host, *_domain(host)) for host in hosts if host]
+    hosts = database.execute("select distinct url_host_name from pages_in_index").fetchall()
+    found = [(host, *domain_parts(host)) for (host,) in hosts if host]
     if not found:
         return
-    columns = zip(("host", "tld", "domain"), zip(*found, strict=True), strict=True)
-    database.register("domains", pyarrow.table(dict(columns)))
+    columns = zip(("host", "tld", "domain"), map(_text_array, zip(*found, strict=True)), strict=True)
+    database.register("index_domains", pyarrow.table(dict(columns)))
     database.execute(
-        "update fresh set url_host_tld = tld, url_host_registered_domain = domain "
-        "from domains where url_host_name = host"
+        "update pages_in_index set url_host_tld = tld, url_host_registered_domain = domain "
+        "from index_domains where url_host_name = host"
     )
-    database.unregister("domains")
+    database.unregister("index_domains")
+
+
+def _text_array(values: Iterable[str | None]) -> Any:
+    import pyarrow
+
+    return pyarrow.array(values, pyarrow.string())
 
 
 def _insert(database: DuckDBPyConnection, lines: list[bytes], after: int) -> None:
-    """Taken apart by DuckDB, on as many cores as there are: 15 us a line."""
+    """Taken apart by DuckDB, on as many cores as there are."""
     import pyarrow
 
     split = (line.decode("utf-8", "replace").split(" ", 2) for line in lines)
@@ -170,27 +327,13 @@ def _insert(database: DuckDBPyConnection, lines: list[bytes], after: int) -> Non
     columns = zip(*whole, strict=True) if whole else ((), (), ())
     named = dict(zip(("key", "stamp", "body"), columns, strict=True))
     database.register(
-        "lines", pyarrow.table(named, schema=pyarrow.schema([(n, pyarrow.string()) for n in named]))
+        "index_lines", pyarrow.table(named, schema=pyarrow.schema([(n, pyarrow.string()) for n in named]))
     )
     database.execute(_FROM_LINES, {"url": _URL, "after": after})
-    database.unregister("lines")
+    database.unregister("index_lines")
 
 
-def _add_pages(database: DuckDBPyConnection, has_parts: bool) -> None:
-    union = "select * from parts union all select * from fresh" if has_parts else "select * from fresh"
-    database.execute(f"create view pages as select *{_short('pages')} from ({union})")
-
-
-@lru_cache(maxsize=4096)
-def _domain(host: str) -> tuple[str, str]:
-    suffixes = _suffixes()
-    if not host or host.startswith("[") or host.replace(".", "").isdigit():
-        return "", ""
-    return suffixes.publicsuffix(host) or "", suffixes.privatesuffix(host) or ""
-
-
-@lru_cache(maxsize=1)
-def _suffixes() -> Any:
-    from publicsuffixlist import PublicSuffixList
-
-    return PublicSuffixList()
+def _add_pages(database: DuckDBPyConnection) -> None:
+    union = "select * from pages_in_parts union all select * from pages_in_index"
+    database.execute(f"create view pages as select *{_further_names(PAGES)} from ({union})")
+    database.execute(f"create view changes as {select_changes('pages')}")

@@ -1,9 +1,9 @@
 """Undoing content coding: gzip, deflate, br and zstd, within limits that no bomb can pass.
 
-After the fetch, before the page is read; the archive keeps the coded bytes. Output is pulled in small steps
-and pulling stops at the limit of size or of ratio, so memory and time are bounded whatever the stream
-claims. Servers cut streams, append junk and mislabel: what could be decoded is given back with flags, as
-browsers show it. Never raises.
+After the fetch, before the page is read; the archive keeps the coded bytes. Output is taken in small steps up
+to a limit of size or of ratio, so memory and time are bounded whatever the stream claims. Servers cut
+streams, append junk and mislabel them: what could be decoded is returned with flags, as browsers show it.
+Never raises.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BROKEN = (
     cast("type[Exception]", brotlicffi.error),
     zstandard.ZstdError,
 )
-# zstd costs no more to undo than gzip does: 38 us a page of 32 KB against 37, br 87; so all are offered.
+# zstd costs no more to undo than gzip, br twice as much; all are offered.
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 _MOST_LAYERS = 3
 _IN_STEP = 16_384
@@ -93,7 +93,7 @@ class _Unbrotli:
 
 
 class _Unzstd:
-    """What one small step of input gave too much of is held back: 2 MB at most."""
+    """Output beyond what was asked for is held back: 2 MB at most."""
 
     def __init__(self) -> None:
         self._stream = _ZSTD.decompressobj()
@@ -132,11 +132,11 @@ class _Drained(msgspec.Struct, frozen=True):
 def decode_body(
     body: bytes, content_encoding: str, *, limit: int, max_ratio: int = 250
 ) -> Decoded | Undecodable:
-    """`max_ratio` is of all layers together; of 620 real pages tried none came above 26 in any coding. Of a coded
-    body that passes a limit the first megabyte is given."""
+    """`max_ratio` is of all layers together; none of 620 real pages came above 26 in any coding. Of a coded
+    body that passes a limit the first megabyte is returned."""
     if not content_encoding:
         return Decoded(body) if len(body) <= limit else _as_it_came(body, limit)
-    names = [name for part in content_encoding.split(",") if (name := part.strip().lower())]
+    names = [name for member in content_encoding.split(",") if (name := member.strip().lower())]
     names = [name for name in names if name != "identity"]
     if len(names) > _MOST_LAYERS:
         return Undecodable(f"{len(names)} codings stacked")
@@ -182,8 +182,8 @@ def _looks_plain(body: bytes) -> bool:
 
 
 def _drain(make: Callable[[], _Decoder], body: bytes, room: int, start: int = 0) -> _Drained:
-    """Decode from `start`, in steps. A library that fails takes the output of that step with it; so the step
-    that failed is gone through again byte by byte, and what precedes the fault is kept."""
+    """Decode from `start`, in steps. When a library fails, the output of that step is lost; so that step is done
+    again byte by byte, and what comes before the fault is kept."""
     decoder, output, at = make(), bytearray(), start
     while at < len(body) and not decoder.finished and len(output) <= room:
         try:
@@ -191,7 +191,7 @@ def _drain(make: Callable[[], _Decoder], body: bytes, room: int, start: int = 0)
         except _BROKEN:
             return _retrace(make(), body, start, at, room)
         at += _IN_STEP
-    return _drained(decoder, output, room, min(at, len(body)) - start - decoder.unused)
+    return _finish(decoder, output, room, min(at, len(body)) - start - decoder.unused)
 
 
 def _retrace(decoder: _Decoder, body: bytes, start: int, fault: int, room: int) -> _Drained:
@@ -204,10 +204,10 @@ def _retrace(decoder: _Decoder, body: bytes, start: int, fault: int, room: int) 
             at += 1
     except _BROKEN:
         return _Drained(bytes(output[:room]), failed=True)
-    return _drained(decoder, output, room, at - start)
+    return _finish(decoder, output, room, at - start)
 
 
-def _drained(decoder: _Decoder, output: bytearray, room: int, used: int) -> _Drained:
+def _finish(decoder: _Decoder, output: bytearray, room: int, used: int) -> _Drained:
     full = len(output) > room
     del output[room:]  # a slice would be another copy
     return _Drained(bytes(output), finished=decoder.finished, full=full, used=used)
@@ -224,8 +224,7 @@ def _pull(decoder: _Decoder, data: bytes, output: bytearray, room: int, step: in
 
 
 def _gzip(body: bytes, room: int) -> _Drained:
-    """The check sum is not looked at: browsers do not either, and a wrong one comes with a right page often
-    enough."""
+    """The check sum is not compared: browsers do not compare it either, and often enough only it is wrong."""
     return _every(_gzip_member, body, room)
 
 
@@ -239,8 +238,8 @@ def _zstd_frame(body: bytes, start: int, room: int) -> _Drained:
 
 
 def _every(one: Callable[[bytes, int, int], _Drained], body: bytes, room: int) -> _Drained:
-    """Every member or frame there is (RFC 1952 2.2, RFC 8878 3); what follows the first and is none, is junk.
-    `one` begins where it is told, and its `used` counts from the start of the body."""
+    """All members or frames of a body (RFC 1952 2.2, RFC 8878 3); after the first one, anything else is junk.
+    `one` decodes the member at a place; its `used` counts from the start of the body."""
     member = one(body, 0, room)
     outputs = [member.output]
     for _ in range(_MOST_MEMBERS):

@@ -1,7 +1,8 @@
 """Which addresses may be dialled: asked with the resolved address, on every hop, just before connecting.
 
-A name says nothing about where it leads, so names are never judged here; and an address that was judged is
-the one that is dialled. Anything that is not plainly a public unicast address is refused.
+A name says nothing about where it leads, so only addresses are judged, and the address that was judged is the one
+that is dialled. Anything that is not plainly a public unicast address is refused: of IPv6 all but 2000::/3. An
+IPv4 address inside of an IPv6 address is judged too. Some ports are never dialled: other services listen there.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ METADATA = "cloud metadata"
 # The first match names the reason, so narrow ranges stand before the wide ones that hold them. From the
 # IANA special-purpose registries; `ipaddress.is_global` is not used, it lets 6to4 and NAT64 pass.
 _SPECIAL: tuple[tuple[str, str], ...] = (
-    ("169.254.169.254/32", METADATA),
-    ("169.254.170.2/32", METADATA),  # ECS task credentials
+    # All of link-local: clouds have put credentials at 169.254.169.254, .170.2, .170.23 and more.
+    ("169.254.0.0/16", METADATA),
     ("100.100.100.200/32", METADATA),  # Alibaba
     ("168.63.129.16/32", METADATA),  # Azure; the one of these in public space
     ("192.0.0.192/32", METADATA),  # Oracle
@@ -27,7 +28,6 @@ _SPECIAL: tuple[tuple[str, str], ...] = (
     ("10.0.0.0/8", "private"),
     ("100.64.0.0/10", "shared"),
     ("127.0.0.0/8", "loopback"),
-    ("169.254.0.0/16", "link-local"),
     ("172.16.0.0/12", "private"),
     ("192.0.0.0/24", "reserved"),
     ("192.0.2.0/24", "documentation"),
@@ -62,7 +62,7 @@ _SPECIAL: tuple[tuple[str, str], ...] = (
 
 
 def _networks(version: int) -> tuple[tuple[int, int, str], ...]:
-    """(mask, bits under the mask, reason): comparing plain ints takes 0.07 us, `in` a network 0.24."""
+    """(mask, bits under the mask, reason): comparing ints is faster than `in` a network."""
     networks = [(ip_network(text), kind) for text, kind in _SPECIAL]
     return tuple(
         (int(network.netmask), int(network.network_address), kind)
@@ -74,6 +74,25 @@ def _networks(version: int) -> tuple[tuple[int, int, str], ...]:
 _V4 = _networks(4)
 _V6 = _networks(6)
 _LOCAL_NAT64 = int(IPv6Address("64:ff9b:1::")) >> 80
+_GLOBAL_UNICAST = 0b001  # the first three bits: 2000::/3, the only space that is given out
+# Networks whose addresses hold an IPv4 address: how many bits from the right it ends.
+_EMBEDDING = tuple(
+    (int(network.netmask), int(network.network_address), end)
+    for network, end in (
+        (IPv6Network("::/96"), 0),
+        (IPv6Network("::ffff:0:0:0/96"), 0),
+        (IPv6Network("64:ff9b::/96"), 0),
+        (IPv6Network("2002::/16"), 80),
+    )
+)
+# WHATWG Fetch, 2.9: services of another kind, which would take a request for a command of theirs.
+BLOCKED_PORTS = frozenset(
+    int(port)
+    for port in """1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113
+    115 117 119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587
+    601 636 989 990 993 995 1719 1720 1723 2049 3659 4045 4190 5060 5061 6000 6566 6665 6666 6667 6668 6669 6679
+    6697 10080""".split()
+)
 
 
 def _kind_of(address: _Address) -> str | None:
@@ -86,7 +105,17 @@ def _kind_of(address: _Address) -> str | None:
         return _kind_of(address.ipv4_mapped)
     if int(address) >> 80 == _LOCAL_NAT64:
         return _kind_in_local_nat64(int(address))
-    return _first(_V6, int(address))
+    return _kind_of_v6(int(address))
+
+
+def _kind_of_v6(number: int) -> str | None:
+    special = _first(_V6, number)
+    inner = next(
+        (number >> end & 0xFFFFFFFF for mask, bits, end in _EMBEDDING if number & mask == bits), None
+    )
+    if inner is not None and _first(_V4, inner) == METADATA:
+        return METADATA
+    return special or (None if number >> 125 == _GLOBAL_UNICAST else "unassigned")
 
 
 def _first(networks: tuple[tuple[int, int, str], ...], number: int) -> str | None:
@@ -102,7 +131,7 @@ def _kind_in_local_nat64(number: int) -> str | None:
     return _kind_of(IPv4Address(inner))
 
 
-# 0.12 us for an address seen before, 8 when it is new. The size bounds it at about 10 MB.
+# The size bounds it at about 10 MB.
 @lru_cache(maxsize=65_536)
 def _judge(address: str) -> str | None:
     try:
@@ -112,18 +141,20 @@ def _judge(address: str) -> str | None:
 
 
 class AddressGuard:
-    """Says which addresses a crawl may dial.
+    """Decides which addresses a crawl may dial.
 
-    `allow_private` lets special addresses pass, but never a cloud's metadata service, which hands
-    credentials to whoever asks: the operator has to name that address himself, with a DNS override.
+    `allow_private` lets special addresses pass, but never a cloud's metadata service, which gives credentials to
+    anyone who asks: the operator has to name that address with a DNS override.
     """
 
     def __init__(self, *, allow_private: bool, allow_public: bool = True) -> None:
         self._allow_private = allow_private
         self._allow_public = allow_public
 
-    def refusal(self, address: str) -> str | None:
+    def refusal(self, address: str, port: int = 80) -> str | None:
         """Why the address may not be dialled; None when it may."""
+        if port in BLOCKED_PORTS:
+            return f"port {port} is never dialled: another service than a web server listens there"
         kind = _judge(address)
         if kind is None:
             return None if self._allow_public else f"public address {address} and no contact given"

@@ -1,8 +1,8 @@
 """Names to addresses, just before a connection: overrides, literals, the cache, then DNS through c-ares.
 
-What comes back goes to the address guard and is then dialled as it is; nothing here judges an address. A
-name that cannot be resolved is a value, never an exception. A name is asked for once however many wait
-for it, and neither the cache nor the number of open queries grows without bound.
+The addresses go to the address guard and are then dialled as they are; nothing here judges an address. A name
+that cannot be resolved is a value, never an exception. A name is asked for once, however many requests wait
+for it. The cache and the number of open queries are bounded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ MIN_TTL = 5.0
 MAX_TTL = 3600.0
 NOT_FOUND_TTL = 30.0
 FAILURE_TTL = 5.0
-TRY_TIMEOUT = 5.0
 TRIES = 2
 MAX_PENDING = 256
 MAX_ADDRESSES = 16
@@ -96,8 +95,9 @@ def _bad_override(text: str, why: str) -> UsageError:
 
 @lru_cache(maxsize=1024)
 def _literal(host: str) -> str | None:
-    """The address that a host part spells out, IPv6 in brackets; None for a name."""
-    if not host or host[-1] not in "]0123456789":  # spares a name 8 us of being refused by `ipaddress`
+    """The address that the host of a URL spells out, IPv6 in brackets; None for a name."""
+    # Most names end here: `ipaddress` is slow to refuse one.
+    if not host or host[-1] not in "]0123456789":
         return None
     bracketed = host.startswith("[") and host.endswith("]")
     try:
@@ -156,11 +156,12 @@ _Found = tuple[str, ...] | Unresolved
 
 
 class Resolver:
-    """Resolves names for one event loop; `hits`, `misses` and `failures` count what happened, `unheard` the
-    questions that reached no server, `seconds` is how long DNS servers took over the misses together.
+    """Resolves names for one event loop. `hits`, `misses` and `failures` count what happened, `unheard` counts
+    questions that reached no server, `seconds` is how long DNS servers took for all misses together.
+    `timeout` is of one try; without it `settings.dns_timeout` is for all tries.
 
-    A name is in the cache, among the pending, or unknown. Every pending name has one task, which alone
-    writes its cache entry; waiters share the task, and one that gives up does not end it for the others.
+    A name is in the cache, pending, or unknown. Every pending name has one task, and only that task writes its
+    cache entry. Waiters share the task; one that gives up does not end it for the others.
     """
 
     def __init__(
@@ -168,7 +169,7 @@ class Resolver:
         settings: FetchSettings,
         clock: Clock,
         *,
-        timeout: float = TRY_TIMEOUT,
+        timeout: float | None = None,
         tries: int = TRIES,
         max_pending: int = MAX_PENDING,
     ) -> None:
@@ -177,7 +178,7 @@ class Resolver:
         self._pinned: dict[tuple[str, int], Answer] = {}
         self._servers = tuple(map(_checked_server, settings.nameservers))
         self._clock = clock
-        self._timeout = timeout
+        self._timeout = timeout or settings.dns_timeout / tries
         self._tries = tries
         self._size = settings.dns_cache
         self._cache: OrderedDict[str, tuple[float, _Found]] = OrderedDict()
@@ -192,7 +193,7 @@ class Resolver:
         self.seconds = 0.0
 
     def known(self, name: str, port: int) -> Answer | Unresolved | None:
-        """What needs no waiting for; None where `resolve` has to ask."""
+        """The answer, if there is one without waiting; None where `resolve` has to ask."""
         if (given := self._pinned.get((name, port))) is not None:
             return given
         host = _bare(name)
@@ -210,7 +211,7 @@ class Resolver:
         return found if isinstance(found, Unresolved) else Answer(found, port)
 
     def prepare(self, name: str, port: int) -> None:
-        """The name will be resolved soon: begin, so that nobody has to wait for it then."""
+        """Begin to resolve a name that will be needed soon."""
         host = _bare(name)
         if host in self._pending or self._given(host, port) is not None or not _NAME.fullmatch(host):
             return
@@ -219,7 +220,7 @@ class Resolver:
             self._begin(host)
 
     def _given(self, host: str, port: int) -> Answer | None:
-        """What needs no question: an override, a literal, localhost."""
+        """The answer that needs no DNS: an override, a literal, localhost."""
         if self._overrides and (override := self._override(host, port)):
             return self._pin(host, port, override)
         if literal := _literal(host):
@@ -248,7 +249,8 @@ class Resolver:
         return next((self._overrides[key] for key in keys if key in self._overrides), None)
 
     def _pin(self, host: str, port: int, override: Override) -> Answer:
-        """And remember it: an override never changes, but `*` applies to any number of hosts."""
+        """Make the answer of an override and remember it. They are bounded: `*` applies to any number of
+        hosts."""
         if len(self._pinned) >= self._size:
             self._pinned.clear()
         answer = Answer((override.address,), override.dial or port, True)
@@ -316,10 +318,10 @@ class Resolver:
         return _addresses(host, result)
 
     async def _ask_channel(self, host: str) -> pycares.AddrInfoResult:
-        """An error of one socket fails every question that is open on it, up to 256 at once; a name server of
-        this machine refuses them all while it is started anew; and c-ares says the same where it could open no
-        socket, for lack of descriptors. Nobody has heard such a question, so it is asked again, at once and then
-        ever later, for as long as it may take."""
+        """Ask again, ever later, while no server hears the question. An error of one socket fails every
+        question that is open on it, up to 256 at once; a name server on this machine refuses all questions
+        while it restarts; and c-ares reports the same when it could open no socket for lack of
+        descriptors."""
         pause = 0.0
         while True:
             try:
@@ -358,7 +360,7 @@ def _fault(host: str, error: ares.DNSError) -> tuple[Unresolved, float]:
     detail = f"{host}: {pycares.errno.errorcode.get(code, code)}"
     if code in _ABSENT:
         return _not_found(detail)
-    # nobody answered, which says nothing of the name
+    # no answer says nothing about the name
     kind = FailureKind.DNS_TIMEOUT if code == ares.ARES_ETIMEOUT else FailureKind.DNS_FAILED
     return Unresolved(kind, detail), FAILURE_TTL
 

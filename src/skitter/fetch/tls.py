@@ -1,6 +1,6 @@
-"""What is known of TLS: why a handshake failed, and what one agreed on.
+"""TLS: why a handshake failed, and what one agreed on.
 
-Beside `fetch/curl.py`. Judges nothing: whether certificates are checked is the settings' and the operator's word.
+Beside `fetch/curl.py`. Decides nothing: whether certificates are checked is up to the settings and the operator.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _NAMES = (0, 1, 62)
 def tls_failure(code: int, verify_result: int) -> FailureKind | None:
     """The kind for one of libcurl's error codes; None when TLS is not to blame.
 
-    libcurl has one code for every certificate it refuses (60). Which fault it was is in OpenSSL's own verdict,
-    CURLINFO_SSL_VERIFYRESULT; that is left at libcurl's initial 1 where the chain was not the trouble but the
-    name, which libcurl compares itself, and first: an expired certificate for another name is a wrong name.
+    libcurl has one code (60) for every certificate that it refuses. OpenSSL's own verdict says which fault it was
+    (CURLINFO_SSL_VERIFYRESULT). It stays at libcurl's initial 1 when the name was wrong, because libcurl compares
+    names itself, and first: an expired certificate for another name is a wrong name.
     """
     if code in _HANDSHAKE:
         return _K.TLS_HANDSHAKE
@@ -61,17 +61,17 @@ class Tls(NamedTuple):
 
 
 def agreed_in(text: bytes) -> Tls | None:
-    """What a line of libcurl's debug output says of it; None for all other lines."""
+    """What a line of libcurl's debug output says about TLS; None for all other lines."""
     found = _AGREED.match(text)
     return Tls(found[1].decode("latin-1"), found[2].decode("latin-1")) if found else None
 
 
 class Handshakes:
-    """What was agreed on the connection last made to each origin, the most recent `most` of them.
+    """What was agreed on the last connection to each origin, for the `most` most recent origins.
 
-    libcurl tells it once, in its debug output while it connects; listening to that takes about 12 us more of a
-    request. So it is listened to only for an origin of which no connection is known, and what was heard counts
-    as long as the connection's number (CURLINFO_CONN_ID) is the same.
+    libcurl reports it once, in its debug output while it connects. Reading that output costs CPU on every
+    request, so it is read only for an origin of which no connection is known. The result counts as long as
+    the number of the connection (CURLINFO_CONN_ID) is the same.
     """
 
     def __init__(self, most: int) -> None:
@@ -81,8 +81,10 @@ class Handshakes:
     def knows(self, origin: str) -> bool:
         return origin in self._last
 
-    def agreed(self, origin: str, connection: int, heard: Tls | None) -> Tls:
-        """For the connection just used. Empty for a new one nobody listened to: the next one is listened to."""
+    def lookup(self, origin: str, connection: int, heard: Tls | None) -> Tls:
+        """For the connection just used; `heard` is what its debug output said. Empty for a new connection
+        whose output was not read: then the origin is forgotten, and the output of its next connection is
+        read."""
         if heard is not None:
             self._last[origin] = (connection, heard)
             if len(self._last) > self._most:

@@ -15,7 +15,10 @@ What every implementation must keep, and `tests/contract` checks:
 - `settle` is atomic: the outcome, the links it brought, the host's health and the archive marks are committed
   together or not at all; settling twice changes nothing the second time.
 - A stale token changes nothing that a newer lease did.
-- `judge` says of each outcome what the next `settle` does with it, so that only what counts is archived.
+- Judging, archiving and settling a batch is one act (`settling`): its verdicts hold until it is committed,
+  because every other call that writes waits, whoever makes it and whatever the act awaits meanwhile.
+- The rules in force decide: a URL that was let in by others is judged again when it is about to be leased, and
+  what a loosened rule refused goes back to its queue, once.
 - With an object store (`archive.url`) every archived fetch is held by its segment until `stored` is told of it;
   what is held goes back to its queue, once, when the segment is `lost`, and never afterwards.
 
@@ -26,6 +29,7 @@ reason.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from typing import Protocol
 
@@ -37,6 +41,7 @@ from skitter.model import (
     Host,
     HostLease,
     HostPolicy,
+    LinkBatch,
     Outcome,
     SegmentMark,
     Token,
@@ -44,6 +49,7 @@ from skitter.model import (
     UrlState,
     Verdict,
 )
+from skitter.settings import Settings
 
 REMOTE = "remote:"
 """How the names of workers in other processes begin: their leases outlive the process that gave them."""
@@ -57,9 +63,20 @@ class Settled(StrEnum):
     STALE = "stale"
 
 
+class LookedAgain(StrEnum):
+    """What another look at a URL that had an answer before showed."""
+
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    GONE = "gone"
+    REDIRECTED = "redirected"
+    FAILED = "failed"
+
+
 class Settlement(msgspec.Struct, frozen=True):
     """How one outcome was settled, what admission said of the links it brought, and whether it was the failure
-    that made us give its host up. `near` is in how many bits the page differs from the one it resembles."""
+    that made us give its host up. `near` is in how many bits the page differs from the one it resembles. `url` is
+    set where the log speaks of it: a failure, or a page with a note."""
 
     settled: Settled
     state: UrlState | None = None
@@ -68,6 +85,16 @@ class Settlement(msgspec.Struct, frozen=True):
     refused: int = 0
     gave_up: bool = False
     near: int | None = None
+    url: str = ""
+    again: LookedAgain | None = None
+
+
+class Admitted(msgspec.Struct, frozen=True):
+    """What admission said of some links, in numbers."""
+
+    added: int = 0
+    known: int = 0
+    refused: int = 0
 
 
 class HostStanding(StrEnum):
@@ -88,6 +115,17 @@ class Horizon(msgspec.Struct, frozen=True, kw_only=True):
     leased_hosts: int
     limit_reached: bool
     next_at: float | None
+    never_ends: bool = False
+    """The crawl is kept fresh: it waits for whatever comes next."""
+
+
+class Upcoming(msgspec.Struct, frozen=True, kw_only=True):
+    """A host that is asked at some time to come; `url` is the one that is tried again then, if it is for that."""
+
+    at: float
+    host: str
+    why: str
+    url: str = ""
 
 
 class PolitenessLedger(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,9 +151,47 @@ class FilterFigures(msgspec.Struct, frozen=True, kw_only=True):
     fill: float = 0.0
 
 
+class RevisitFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """How a crawl is kept fresh: pages with a date for their next visit, those that are queued for it, the price
+    of a visit, visits made again and how many of them found a change. The first visit that is overdue has been so
+    for `late` seconds. `audits` were at random times; from them follows the share of pages, by importance and
+    over time, that were as we have them (`audited_freshness`, with its standard error)."""
+
+    watched: int
+    queued: int
+    price: float
+    visits: int
+    changed: int
+    late: float
+    audits: int
+    audited_freshness: float | None = None
+    audit_error: float | None = None
+
+
+class HostFreshness(msgspec.Struct, frozen=True, kw_only=True):
+    host: str
+    pages: int
+    expected: float
+
+
+class Freshness(msgspec.Struct, frozen=True, kw_only=True):
+    """The share of pages that are expected to be as we have them now: by importance, plain, by tier, and of the
+    hosts where most is missing. Beside it what visits at random times have found, over the time of the crawl."""
+
+    pages: int
+    expected: float | None
+    expected_plain: float | None
+    by_tier: dict[str, float]
+    hosts: tuple[HostFreshness, ...]
+    audits: int
+    audited: float | None = None
+    audit_error: float | None = None
+
+
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
     """`unstored` are pages that wait for upload to the object store (`stored` are the others), `lost` fetches
-    whose records were gone before that."""
+    whose records were gone before that. `came_back` counts refused URLs that went back to a queue since this
+    process began, because the rule that had refused them changed; `rejudging` are the reasons looked at now."""
 
     urls: dict[str, int]
     hosts: dict[str, int]
@@ -125,6 +201,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     unstored: int
     lost: int
     requisites: int = 0
+    sitemaps: int = 0
     fetches: int
     robots_fetches: int
     bytes: int
@@ -138,6 +215,20 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     next_at: float | None = None
     near_duplicates: int = 0
     aliases: int = 0
+    came_back: dict[str, int] = {}
+    rejudging: tuple[str, ...] = ()
+    verdicts: int = 0
+    refusing: int = 0
+    revisits: RevisitFigures | None = None
+
+
+class RuleChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """What it means that a frontier was opened with other rules of admission than before: how many URLs that were
+    refused are judged again, by reason, and of how many pages the requisites are not known because they were not
+    asked for."""
+
+    judged_again: dict[str, int] = {}
+    pages_without_requisites: int = 0
 
 
 class FetchView(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,7 +249,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     `trail` are the pages through which it was found, nearest first. `resembles` is the page that had much the
     same text before, `distance` the bits of 64 in which their fingerprints differ, `resembling` how many
     resemble this one. `form` is what the key is the hash of. `canonical` is what the page names as such, and
-    `alias_of` the page that therefore stands for it; or `alias_why` says why it stands for itself."""
+    `alias_of` the page that therefore stands for it; or `alias_why` says why it stands for itself. `leads_to` is
+    the URL that is asked for in its place: where it redirects to, or its http form where there is no https."""
 
     asked: str
     url: str = ""
@@ -188,6 +280,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     canonical: str = ""
     alias_of: str = ""
     alias_why: str = ""
+    leads_to: str = ""
 
 
 class HostView(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,9 +310,10 @@ class HostFetch(FetchView, frozen=True, kw_only=True):
 
 class HostExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a host: the view, who has it leased, its robots.txt (the beginning of a long one) and
-    its latest requests, newest first."""
+    its latest requests, newest first. `pace` says in a sentence why it is asked as often as it is."""
 
     view: HostView
+    pace: str
     worker: str
     lease_until: float | None
     last_failure: str
@@ -238,6 +332,43 @@ class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
     worker: str
     deadline: float
     tasks: int
+
+
+class HostOutlook(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a host is not asked sooner. `failure` is what it backs off after, of its robots.txt if `is_of_robots`;
+    `is_crowded`: its address is busy with other hosts."""
+
+    host: str
+    is_leased: bool
+    queued: int
+    next_start: float
+    delay: float
+    delay_why: str
+    failure: str = ""
+    is_of_robots: bool = False
+    is_crowded: bool = False
+
+
+class UrlView(msgspec.Struct, frozen=True, kw_only=True):
+    """A URL in a list. `why` is the kind of its failure or refusal; `status` and `at` are of its last answer.
+    `next_visit` is its date where a crawl is kept fresh."""
+
+    url: str
+    state: str
+    why: str
+    detail: str
+    status: int
+    title: str
+    at: float
+    next_visit: float | None = None
+
+
+class UrlList(msgspec.Struct, frozen=True, kw_only=True):
+    """`after` is where the list goes on; empty at its end. It may be short and yet go on: a call looks at so many
+    URLs at most."""
+
+    urls: list[UrlView]
+    after: str = ""
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
@@ -287,6 +418,21 @@ class Witness(Protocol):
     def synced(self) -> None: ...
 
 
+class Settling(Protocol):
+    """One batch of outcomes between its judgement and its commit. `verdicts` says of each outcome, in order, what
+    `commit` will do with it: only what is not STALE may be archived."""
+
+    @property
+    def verdicts(self) -> Sequence[Settled]: ...
+
+    async def commit(
+        self, outcomes: Sequence[Outcome], marks: Sequence[SegmentMark] = ()
+    ) -> list[Settlement]:
+        """Commits the same outcomes, now with their places in the archive, and the archive's marks: all or
+        nothing, and once at most."""
+        ...
+
+
 class Frontier(Protocol):
     def attend(self, witness: Witness) -> None:
         """From now on the witness is told, and no other."""
@@ -294,6 +440,11 @@ class Frontier(Protocol):
 
     async def admit(self, discovered: Sequence[Discovered]) -> list[Verdict]:
         """One verdict per URL, in order. A seed brings its host, domain and folder into scope."""
+        ...
+
+    async def admit_listed(self, link_batches: Sequence[LinkBatch]) -> list[Admitted]:
+        """Links of a sitemap or feed that go ahead of its outcome, a batch a transaction, so that others have
+        their turn in between. Whatever becomes of the outcome, a second telling changes nothing."""
         ...
 
     async def lease(
@@ -310,13 +461,16 @@ class Frontier(Protocol):
         numbers of them, so that those which were leased together do not all come back at once."""
         ...
 
-    async def judge(self, outcomes: Sequence[Outcome]) -> list[Settled]:
-        """Which of them `settle` would accept if it were called next; changes nothing."""
+    def settling(self, outcomes: Sequence[Outcome]) -> AbstractAsyncContextManager[Settling]:
+        """Opens the act that judges these outcomes, lets the caller archive those that count, and commits them.
+        Every other call that writes waits until it ends. Leaving it without `commit` changes nothing."""
         ...
 
     async def settle(
         self, outcomes: Sequence[Outcome], marks: Sequence[SegmentMark] = ()
-    ) -> list[Settlement]: ...
+    ) -> list[Settlement]:
+        """A `settling` for outcomes of which nothing is archived."""
+        ...
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
         """The new deadline of each lease, None for one that is no longer ours."""
@@ -331,8 +485,9 @@ class Frontier(Protocol):
         ...
 
     async def promote(self, now: float) -> int:
-        """Due retries go back to their queues, and so does what a changed robots.txt allows; what waits for a
-        host that was given up becomes dead letters. A bounded step: how many it moved, 0 when all is done."""
+        """Due retries go back to their queues, and so do pages that are due for another visit and what a changed
+        robots.txt or a loosened rule allows; what waits for a host that was given up becomes dead letters. A
+        bounded step: how many it moved, 0 when all is done."""
         ...
 
     async def first_copies(self, digests: Sequence[bytes]) -> list[Copy | None]:
@@ -352,7 +507,19 @@ class Frontier(Protocol):
 
     async def horizon(self) -> Horizon: ...
 
+    async def upcoming(self, *, limit: int) -> list[Upcoming]:
+        """Who is asked next, and when: what a crawl with nothing to do waits for."""
+        ...
+
+    async def seeds(self, *, limit: int) -> list[str]:
+        """URLs that were given as seeds, found among the first that are known: a look, not a list of all."""
+        ...
+
     async def stats(self) -> Stats: ...
+
+    async def freshness(self) -> Freshness:
+        """How fresh the copies of watched pages are expected to be: a walk over all URLs, in slices."""
+        ...
 
     async def explain(self, url: str) -> Explanation: ...
 
@@ -380,6 +547,26 @@ class Frontier(Protocol):
         """Leases that are out now."""
         ...
 
+    async def outlook(self, *, limit: int) -> list[HostOutlook]:
+        """Up to `limit` hosts that are leased now, and as many that are next, the soonest first."""
+        ...
+
+    async def urls(
+        self,
+        *,
+        limit: int,
+        state: UrlState | None = None,
+        why: str = "",
+        host: Host | None = None,
+        after: str = "",
+    ) -> UrlList:
+        """URLs in no order that matters: in a state, of a kind of failure or refusal, of a host."""
+        ...
+
+    async def anchors(self, *, limit: int) -> list[str]:
+        """Up to `limit` prefixes that seeds brought into scope: `example.org/docs/`."""
+        ...
+
     async def dead_letters(self, *, limit: int, host: Host | None = None) -> list[DeadLetter]: ...
 
     async def requeue(self, *, host: Host | None = None, url: str | None = None) -> int:
@@ -392,7 +579,24 @@ class Frontier(Protocol):
         URL) goes back to its queue once, to be asked for again with the validators it came with."""
         ...
 
-    async def set_policy(self, host: Host, policy: HostPolicy) -> None: ...
+    async def retry(self, host: Host) -> int | None:
+        """What a host waits for ends now: its backoff, quarantine or wait for a robots.txt, and the dates of its
+        retries. Its failures are forgotten; its delay is kept to. How many retries are queued; None when the host
+        is not known."""
+        ...
+
+    async def set_policy(self, host: Host, policy: HostPolicy) -> None:
+        """What was refused because the host was blocked, or by its budget, is judged again if that changes."""
+        ...
+
+    async def allow_private(self, allowed: bool) -> int:
+        """Whether private addresses may be asked from now on. When they may and might not before, what was
+        refused for its address goes back to its queue; how many did."""
+        ...
+
+    def change_settings(self, settings: Settings) -> None:
+        """Takes over `crawl.max_pages` and `politeness.delay`, from the next lease on; nothing else of them."""
+        ...
 
     async def traps(self, *, limit: int) -> list[TrapView]:
         """Verdicts on kinds of pages that bring nothing new, the latest first."""

@@ -1,8 +1,8 @@
 """The operator's blocklists: their files, read at the start and again when they change.
 
-Admission asks for each new URL, leasing for each that it hands out, so that a list counts at once for what was
-admitted before. A file that cannot be read stops the start; later its last good reading stays in force, and that
-is told once for each change of the file. Never writes, and knows no store.
+Admission checks each new URL, leasing each URL that it hands out, so that a changed list counts at once for URLs
+that are already queued. A file that cannot be read stops the start. Later its last good content stays in force,
+and that is reported once for each change of the file. Never writes, and knows no store.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from skitter.urls.blocklist import BadLine, Blocklist, parse_blocklist
 
 Tell = Callable[[str], None]
 _Signature = tuple[int, int, int]
-# What is known of a host, 0.1 us; up to 20 us without, for a name of five labels in a million.
+# Hosts whose answer is cached: a look-up of a name of five labels among a million lines takes 200 times as long.
 _REMEMBERED = 65_536
 
 
@@ -32,7 +32,7 @@ class Blocklists:
         self._is_loaded = False
 
     def load(self) -> None:
-        """Read all of them; the first that cannot be is an error."""
+        """Read all files; the first that cannot be read is an error."""
         self._is_loaded = True
         for path in self._paths:
             try:
@@ -41,7 +41,7 @@ class Blocklists:
                 raise SettingsError(f"crawl.blocklists: {_why(path, error)}") from None
 
     def digest(self) -> bytes:
-        """Tells whether the lists say the same as before, wherever they lie."""
+        """Equal when the lists have the same content, whatever their paths."""
         digest = blake2b(digest_size=16)
         for one in self._lists.values():
             digest.update(
@@ -49,20 +49,20 @@ class Blocklists:
             )
         return digest.digest()
 
-    def line_against(self, host: str, url: str) -> str:
+    def line_forbidding(self, host: str, url: str) -> str:
         """The line of a list that forbids a URL, in words; empty when none does."""
         if not self._paths:
             return ""
-        if listed := self.line_against_host(host):
+        if listed := self.line_forbidding_host(host):
             return listed
         return next((line for one in self._lists.values() if (line := one.line_of_url(url))), "")
 
-    def line_against_host(self, host: str) -> str:
+    def line_forbidding_host(self, host: str) -> str:
         if not self._paths:
             return ""
         line = self._hosts.get(host)
         if line is None:
-            self._load_to_look_on()
+            self._load_for_reader()
             if len(self._hosts) >= _REMEMBERED:
                 self._hosts.clear()
             name = _name(host)
@@ -70,14 +70,15 @@ class Blocklists:
             line = self._hosts[host] = next(filter(None, found), "")
         return line
 
-    def _load_to_look_on(self) -> None:
-        """Who only looks on does not read a million lines before it is asked, and goes without what is broken."""
+    def _load_for_reader(self) -> None:
+        """A read-only frontier loads the lists when they are first needed, and ignores files that it cannot
+        read."""
         if not self._is_loaded:
             self._is_loaded = True
             self._read_again(self._paths)
 
     async def refresh(self) -> bool:
-        """Whether what the lists say has changed. 2 us a file that has not; others are read beside the loop."""
+        """Read changed files again, in a thread. Returns whether the content of the lists changed."""
         changed = [path for path in self._paths if _signature(path) != self._seen.get(path)]
         if not changed:
             return False
@@ -96,7 +97,7 @@ class Blocklists:
 
 
 def _read(path: str) -> tuple[_Signature, Blocklist]:
-    # before the reading: a change meanwhile is seen next time
+    # taken before the file is read: a change in between is noticed next time
     signature = _signature(path)
     with open(path, encoding="utf-8", errors="replace") as lines:
         return signature, parse_blocklist(path, lines)

@@ -1,8 +1,8 @@
-"""Keys known to be known, by the million, in a table of bounded size: 6 bytes each.
+"""Millions of known keys in a table of bounded size, 6 bytes each.
 
-Most links of a page repeat what other pages linked; here they end, before anything is read or even unpacked. What
-is forgotten here is still on disk: absence means nothing. Never says of a key that was not added that it was: two
-URLs of one host are never mistaken for each other, and of two hosts once in 2**64.
+Most links of a page repeat links of other pages: this table recognises them before anything is read or
+unpacked. A key that was dropped here is still on disk, so a missing key may be known. It never claims to have a
+key that was not added: two URLs of one host are never mistaken for each other, and of two hosts once in 2**64.
 """
 
 from __future__ import annotations
@@ -11,51 +11,50 @@ from functools import partial
 from mmap import mmap
 from pathlib import Path
 
-from skitter.frontier import stamped
 from skitter.frontier.keyset_plain import BUCKET, FEWEST_BUCKETS, WAYS, Part
+from skitter.frontier.tables import stamped
 
 try:
-    from skitter.native.keyset import (
+    from skitter.native._kernels import (
+        add_new_keys,
         bloom_add,
         bloom_has,
         certain_add,
         certain_add_all,
         certain_add_own,
+        certain_find_missing,
+        certain_find_news,
         certain_has,
-        certain_lacks,
         certain_move,
-        certain_unheard,
-        keys_met,
     )
 except ImportError:
     from skitter.frontier.keyset_plain import (
+        add_new_keys,
         bloom_add,
         bloom_has,
         certain_add,
         certain_add_all,
         certain_add_own,
+        certain_find_missing,
+        certain_find_news,
         certain_has,
-        certain_lacks,
         certain_move,
-        certain_unheard,
-        keys_met,
     )
 
-__all__ = ["CertainKeys", "Part", "bloom_add", "bloom_has"]
+__all__ = ["KnownKeys", "Part", "bloom_add", "bloom_has"]
 
 _GROWTH = 4
-# Of how keys lie in the table: a file of another version is not believed.
+# How keys lie in the table: a file of another version is not used.
 _VERSION = b"\1"
 
 
-class CertainKeys:
-    """A key has a bucket of ten places by both of its halves, and takes that of the one that was longest not
-    asked for: a table that is half full keeps 99.5 of a hundred keys, one of which three fifths are taken 98.7.
-    Buckets of four kept 96.3 and 93.7. By the URL's half alone the front pages of all hosts shared theirs. A look
-    is 0.1 us, a read 5 to 30.
+class KnownKeys:
+    """Buckets of ten places. Both halves of a key choose its bucket, where it replaces the least recently used
+    key. A table that is half full keeps 99.5 % of its keys; buckets of four kept 96.3 %. The URL's half alone
+    would put the front pages of all hosts into one bucket.
 
-    The table begins small and grows with what is known: ten thousand keys scattered over 54 MB are a page of
-    memory each, and 30 looks took 10 us instead of 5."""
+    The table begins small and grows with the number of known keys: ten thousand keys scattered over 54 MB would
+    take a page of memory each."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._most = max(FEWEST_BUCKETS, limit_bytes // BUCKET)
@@ -65,8 +64,8 @@ class CertainKeys:
         self._open(FEWEST_BUCKETS)
 
     def make_room(self, known: int) -> None:
-        """For so many keys. Nobody may hold on to `add`, `has` and the others meanwhile. 0.15 s for two
-        million."""
+        """Grow for so many keys, in 0.15 s for two million. Replaces `add`, `has` and the others: nobody may keep
+        them over this call."""
         if known <= self._roomy or self._buckets == self._most:
             return
         former, buckets = self._table, self._buckets
@@ -79,8 +78,8 @@ class CertainKeys:
         stamped.save(path, stamp + _VERSION, self._table)
 
     def restore(self, path: Path, stamp: bytes) -> None:
-        """Know what was known when this very stamp was given, if that was saved and there is room for it."""
-        table = stamped.restored(path, stamp + _VERSION, self._room)
+        """Load the table that was saved with exactly this stamp, if there is one and it has room."""
+        table = stamped.restore(path, stamp + _VERSION, self._room)
         if table is not None:
             self._use(table)
 
@@ -89,20 +88,20 @@ class CertainKeys:
         return mmap(-1, size) if size % BUCKET == 0 and FEWEST_BUCKETS <= buckets <= self._most else None
 
     def _open(self, buckets: int) -> None:
-        # memory that was never written to takes none
+        # pages of memory are taken when they are first written
         self._use(mmap(-1, buckets * BUCKET))
 
     def _use(self, table: mmap) -> None:
         self._buckets = buckets = len(table) // BUCKET
-        # half full: of the keys of a bucket hardly ever one has to go
+        # half full: hardly any bucket overflows
         self._roomy = buckets * WAYS // 2
         self._table = table
-        # bound once: a method between costs as much as the look
+        # bound once: a method call would double the cost
         self.add = partial(certain_add, table)
         self.add_all = partial(certain_add_all, table)
         self.add_own = partial(certain_add_own, table)
         self.has = partial(certain_has, table)
-        self.lacks = partial(certain_lacks, table)
-        self.unheard = partial(certain_unheard, table)
+        self.find_missing = partial(certain_find_missing, table)
+        self.find_news = partial(certain_find_news, table)
         # together with the seen filter
-        self.met = partial(keys_met, table)
+        self.add_new = partial(add_new_keys, table)

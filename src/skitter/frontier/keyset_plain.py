@@ -1,4 +1,4 @@
-"""Keys in tables of fixed size, in Python: defines what the kernel `skitter.native.keyset` does, and does it
+"""Keys in tables of fixed size, in Python: defines what the kernel `skitter.native._kernels` does, and does it
 where none was built. Tables are the caller's, to keep and to save. Reads and writes nothing else.
 
 Keys known for certain lie in buckets of ten places, 6 bytes each, what was put or asked for last first, and 4
@@ -31,6 +31,11 @@ Part: TypeAlias = "tuple[()] | tuple[array[int], *tuple[mmap, ...]]"
 and the bits of all layers, the youngest first. One that is not believed is empty."""
 
 
+def linker_mark(parent: bytes) -> bytes:
+    """What stands for a page's host among those that link a URL."""
+    return parent[:_MARK]
+
+
 def certain_has(table: mmap, key: bytes) -> bool:
     return _has(table, *_place(table, *_halved(key)))
 
@@ -58,7 +63,7 @@ def certain_move(table: mmap, larger: mmap) -> None:
                 _add(larger, *_place(larger, 0, (above - 1) * buckets + bucket))
 
 
-def certain_lacks(table: mmap, keys: bytes, host: bytes) -> list[int]:
+def certain_find_missing(table: mmap, keys: bytes, host: bytes) -> list[int]:
     """Numbers of the keys that are of another host, or not known for certain."""
     return [
         number
@@ -73,10 +78,10 @@ def _keys(keys: bytes, host: bytes) -> list[bytes]:
     return [keys[at : at + _KEY] for at in range(0, len(keys), _KEY)]
 
 
-def certain_unheard(
+def certain_find_news(
     table: mmap, keys: bytes, host: bytes, young: dict[bytes, bytes], old: dict[bytes, bytes], parent: bytes
 ) -> list[int]:
-    """As `certain_lacks`, without the links between hosts that say nothing new: to a key that is known for
+    """As `certain_find_missing`, without the links between hosts that say nothing new: to a key that is known for
     certain, or that somebody was heard to link. Marks of whom each was heard from are among the young, or else
     among the old; that of the parent's host is noted among the young, unless it doubles them."""
     if len(parent) != _KEY:
@@ -157,7 +162,7 @@ def bloom_add(filter: mmap, hashes: int, key: bytes) -> None:
         filter[place >> 3] |= 1 << (place & 7)
 
 
-def keys_met(table: mmap, parts: list[Part], hashes: int, keys: list[bytes]) -> bytes:
+def add_new_keys(table: mmap, parts: list[Part], hashes: int, keys: list[bytes]) -> bytes:
     """Of each key 1 when nobody knew it, which the table and the filter do from now on, and 0 when it is known
     for certain or the filter cannot tell."""
     if not 1 <= len(parts) <= 256:
@@ -191,7 +196,7 @@ def _walk(size: int, hashes: int, key: bytes) -> list[int]:
     host, rest = _halved(key)
     at = _mixed(host * 0x9E37_79B9_7F4A_7C15 + rest & _WORD)
     step = _mixed(at ^ rest) | 1
-    return [(at + turn * step & _WORD) * size * 8 >> 64 for turn in range(hashes)]
+    return [(at + number * step & _WORD) * size * 8 >> 64 for number in range(hashes)]
 
 
 def _halved(key: bytes) -> tuple[int, int]:

@@ -1,9 +1,9 @@
 """Kernels in C: the few loops over bytes that cost most of a page's time in Python.
 
-Below everything. Each is imported by the one module that has the same in Python and falls back to it where no
-kernel was built; it is a pure function of its arguments, says exactly what its Python twin says, and trusts no
-byte that it reads. Nothing here knows a file or a setting. `SKITTER_KERNELS=off` does without them, should one
-ever be at fault: a page that crashes it would crash the next run as well.
+Below everything. `core/` has the loops in plain C, `python/` what makes one extension module of them. Each
+function is imported by the one module that has the same in Python, which is used where the kernels were not
+built. A kernel says exactly what its Python twin says and trusts no byte that it reads (`make fuzz`); it
+knows no file and no setting. `SKITTER_KERNELS=off` turns them off, should one ever be at fault.
 """
 
 import os

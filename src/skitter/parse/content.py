@@ -1,13 +1,13 @@
-"""What reading a page takes and gives: the values between `read_page` and the reader of each media type.
+"""What a reader gets and gives: the values between `read_page` and the reader of each media type.
 
-Values only. A reader is one object per kind of document; it is pure, and hostile bytes must give it a dull
-result, never an exception.
+Values only. A reader is one object per kind of document. It is pure, and hostile bytes must lead to a dull
+result, never to an exception.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -20,8 +20,13 @@ _LANGUAGE = re.compile(
 )  # RFC 5646, 2.1, and the underscore of many
 
 
+def _accept_all(media_type: str) -> bool:
+    return True
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A body after content coding, and what the response's headers said of it."""
+    """A body without its content coding, and what the headers of the response say of it. `accepts` says of a
+    media type whether links that declare it are worth following."""
 
     body: bytes
     url: str
@@ -35,13 +40,17 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     with_text: bool = False
     with_anchors: bool = True
     with_requisites: bool = False
+    with_sitemaps: bool = False
+    with_feeds: bool = False
+    accepts: Callable[[str], bool] = _accept_all
 
 
 class PageContent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a page says. Link hrefs are as the page states them, to be resolved against `base`, and rels are
-    lower-case words; `base`, `canonical` and `refresh` are absolute. `media_type` is the effective one, after
-    sniffing. `text` is the main text, `language` a tag as the page or its header has it (`en`, `de-CH`).
-    `requisites` are hrefs too: of what the page needs to look as it does, when that was asked for."""
+    """What a page says. The hrefs of links are as the page states them, to be resolved against `base`; rels are
+    lower-case words. `base`, `canonical` and `refresh` are absolute. `media_type` is the effective one, after
+    sniffing. `text` is the main text. `language` is a tag as the page or its header has it (`en`, `de-CH`).
+    `requisites` are the hrefs of what the page needs to look as it does, `sitemaps` and `feeds` of files that
+    list URLs of its site, if they were asked for."""
 
     media_type: str
     base: str
@@ -54,9 +63,13 @@ class PageContent(msgspec.Struct, frozen=True, kw_only=True):
     refresh: str = ""
     text: str = ""
     requisites: tuple[str, ...] = ()
+    sitemaps: tuple[str, ...] = ()
+    feeds: tuple[str, ...] = ()
 
 
 class Reader(Protocol):
+    """Reads documents of one kind."""
+
     def read(self, source: Source) -> PageContent: ...
 
 

@@ -1,7 +1,7 @@
 """SimHash of a text: by the kernel in C where it was built, else by the Python that defines it. Pure.
 
-After the reading of a page and before its settling, where the frontier looks for pages alike. Both say the same
-to the bit: a crawl may go on on a machine without a compiler. 20 us for 8 KB; with numpy 60, and 0.1 s to load.
+After the reading of a page and before its settling, where the frontier looks for similar pages. Both give the
+same bits: a crawl can be continued on a machine without a compiler.
 """
 
 from __future__ import annotations
@@ -9,6 +9,6 @@ from __future__ import annotations
 __all__ = ["simhash"]
 
 try:
-    from skitter.native.simhash import simhash
+    from skitter.native._kernels import simhash
 except ImportError:
     from skitter.parse.fingerprint_plain import simhash

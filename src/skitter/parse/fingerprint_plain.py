@@ -1,6 +1,6 @@
 """SimHash: 64 bits of a text that differ in few places when two texts differ in few words. Pure.
 
-After the reading of a page and before its settling, where the frontier looks for pages alike. The same text has
+After the reading of a page and before its settling, where the frontier looks for similar pages. The same text has
 the same fingerprint on every machine and every Python, for ever: fingerprints lie on disk. Its cost is linear
 and bounded, whatever the text. numpy is imported here and takes 0.1 s: import this module only to crawl.
 """
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 # longer ones 1.4 % (the half of bench.near's pages that choices are made on; with digits, counted up to 8).
 FEWEST_WORDS = 20
 # The beginning speaks for what is longer, and as well as all of it: recall 0.85 and precision 0.986, with 128 KB
-# 0.844 and 0.985 (bench.near). `_LANES` relies on it: no text of this length has 32,768 words.
+# 0.844 and 0.985 (bench.near). `_COUNTERS` relies on it: no text of this length has 32,768 words.
 MOST_BYTES = 16_384
 # A word counts as often as it occurs, up to this. Without a limit 4.1 % of different pages pass for another
 # instead of 1.5 % (all say "the" and "method"), and when each counts once recall falls from 0.82 to 0.55.
 _MOST_REPEATS = 16
 _GOLDEN = 0x9E37_79B9_7F4A_7C15
-# Constants are arrays of no dimension: of numbers each operation would make one again, 0.1 us each time.
+# Constants are arrays of no dimension: of a number each operation would make one again.
 _FIRST, _SECOND = (np.array(odd, np.uint64) for odd in (0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB))
 _MOST = np.array(_MOST_REPEATS)
 _BY_30, _BY_27, _BY_31 = (np.array(bits, np.uint64) for bits in (30, 27, 31))
@@ -28,8 +28,8 @@ _BY_30, _BY_27, _BY_31 = (np.array(bits, np.uint64) for bits in (30, 27, 31))
 _DENSE = (0xE3, 0xED)
 _PAIR = 6
 # Four counters of 16 bits in a word; sixteen shifts bring each bit of a hash to the lowest place of one.
-_LANES = 0x0001_0001_0001_0001
-_LOWEST = np.array(_LANES, np.uint64)
+_COUNTERS = 0x0001_0001_0001_0001
+_LOWEST = np.array(_COUNTERS, np.uint64)
 _ONES = np.ones(MOST_BYTES, np.uint64)
 _SHIFTS = np.arange(16, dtype=np.uint64)[:, None]
 _TOP = 15
@@ -51,7 +51,7 @@ _FOLD = bytes(code if code >= 0x80 or chr(code).isalpha() else 0 for code in ran
 
 
 def simhash(text: str) -> int | None:
-    """None when the text is too short to say anything. 50 us for 8 KB, 30 for 1 KB, on a busy machine."""
+    """None when the text is too short to say anything."""
     words = _words(text)
     if len(words) < FEWEST_WORDS:
         return None
@@ -117,8 +117,8 @@ def _majority(hashes: Words, counts: Words) -> int:
     planes = hashes >> _SHIFTS
     planes &= _LOWEST
     # so much that the top bit of a counter says whether it is more than half
-    more = ((1 << _TOP) - 1 - int(np.dot(counts, _ONES[: len(counts)])) // 2) * _LANES
+    more = ((1 << _TOP) - 1 - int(np.dot(counts, _ONES[: len(counts)])) // 2) * _COUNTERS
     found = 0
     for shift, ones in enumerate(np.dot(planes, counts).tolist()):
-        found |= ((ones + more) >> _TOP & _LANES) << shift
+        found |= ((ones + more) >> _TOP & _COUNTERS) << shift
     return found

@@ -1,7 +1,7 @@
 """A link's address as a page writes it, made ready to be compared and resolved, but not resolved.
 
-The hottest code of reading a page after the parser itself: it runs for every distinct href. It drops what no
-crawler follows, and must never change which resource an address means.
+Runs for every distinct href of a page. It drops what no crawler follows, and must never change which resource an
+address means.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def without_fragment(href: str) -> str:
 def in_charset(href: str, charset: str) -> str:
     """With its query percent-encoded in the document's charset, as the URL standard (4.4, "query state") asks
     of documents that are not Unicode. A path is always UTF-8 and is left to whoever resolves."""
-    head, mark, query = href.partition("?")
+    head, question, query = href.partition("?")
     if query.isascii():
         return href
-    return head + mark + "".join(c if c < "\x80" else _percent_encoded(c, charset) for c in query)
+    return head + question + "".join(c if c < "\x80" else _percent_encoded(c, charset) for c in query)
 
 
 def _percent_encoded(character: str, charset: str) -> str:

@@ -1,8 +1,9 @@
 """HTML and XHTML: title, links, base, canonical, language and robots directives of one document.
 
 The reader behind `read_page` for the types that most of a crawl consists of. Nearly every page is read in one
-pass by the kernel in C; XHTML, other charsets and whatever a browser repairs in an odd way are left to the tree
-(docs/adr/0005-html-parser.md). Both say the same, and neither may cost more than linear time on a hostile page.
+pass by the kernel in C. XHTML, other charsets and whatever a browser repairs in an odd way are left to the
+tree (docs/adr/0005-html-parser.md). Both find the same, and neither may cost more than linear time on a
+hostile page.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from functools import lru_cache
 
 from skitter.model import Link
-from skitter.parse.charset import UTF_8, encoding_name, guess, prescanned
+from skitter.parse.charset import UTF_8, encoding_name, guess, prescan
 from skitter.parse.content import PageContent, Source
 from skitter.parse.html_parts import Parts, Triple, follow, page_of
 from skitter.parse.html_tree import TreeReader, requisites_of
@@ -19,7 +20,7 @@ from skitter.parse.media import HTML
 from skitter.parse.text import MOST_CHARACTERS
 
 try:
-    from skitter.native.markup import read as _read
+    from skitter.native._kernels import read_html as _read
 except ImportError:
 
     def _read(*_: object) -> None:  # type: ignore[misc]
@@ -32,7 +33,7 @@ _DECLARED = re.compile(r"[\w/.+-]*\s*;\s*charset=\s*([\w:.-]+)\s*", re.IGNORECAS
 _XML_DECLARED = re.compile(rb"<\?xml version=\"1\.[01]\" encoding=\"([\w:.-]{1,40})\"[^>]*>")
 # Encodings in which ASCII bytes are not ASCII characters, or not all of them.
 _NOT_ASCII = frozenset(("UTF-16LE", "UTF-16BE", "ISO-2022-JP", "replacement"))
-_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_DECLARATION = 100
 
 
@@ -42,7 +43,7 @@ class HtmlReader:
 
 
 def read_in_one_pass(source: Source) -> PageContent | None:
-    """None for a page that only the tree can tell of."""
+    """None for a page that only the tree can read."""
     if source.media_type != HTML:
         return None
     product = source.product.lower().encode()
@@ -64,7 +65,7 @@ def read_in_one_pass(source: Source) -> PageContent | None:
 def _charset(source: Source, declared: list[Triple], is_ascii: bool, stray: bool) -> str:
     """The name of the encoding, when it is certain and these bytes mean in it what they mean in UTF-8."""
     body = source.body
-    if body.startswith(_MARK):
+    if body.startswith(_BYTE_ORDER_MARK):
         return UTF_8
     name = encoding_name(source.charset) if source.charset else ""
     name = name or _declared(body, declared, stray)
@@ -74,8 +75,9 @@ def _charset(source: Source, declared: list[Triple], is_ascii: bool, stray: bool
 
 
 def _declared(body: bytes, declared: list[Triple], stray: bool) -> str:
-    """By meta elements and the XML declaration, if they agree and nothing else looks like one; else by a prescan,
-    which knows which of them counts; guessed when there is none. Empty when that is for the tree."""
+    """By meta elements and the XML declaration, if they agree and nothing else looks like a declaration; else
+    by a prescan, which knows which one counts; guessed when there is none. Empty when the tree has to
+    decide."""
     if len(declared) == 1 and not stray and not body.startswith(b"<?x"):
         return _name(*declared[0])
     names = {_name(*said) for said in declared}
@@ -83,7 +85,7 @@ def _declared(body: bytes, declared: list[Triple], stray: bool) -> str:
         found = _XML_DECLARED.match(body)
         names.add(encoding_name(found[1].decode()) if found and names else "")
     if stray or len(names) > 1:
-        return prescanned(body)
+        return prescan(body)
     return names.pop() if names else guess(body)
 
 

@@ -1,4 +1,4 @@
-"""What the readers of HTML find in a page, and the content made of it: the rules of links, in one place. Pure.
+"""The parts of an HTML page that matter, and the content made of them. The rules of links are here. Pure.
 
 Between the two ways of reading a page (`html.py` chooses) and `read_page`. Values are as the document states
 them, with character references resolved; None is an attribute that is not there. Nothing here knows a parser.
@@ -17,7 +17,7 @@ from skitter.parse.charset import UTF_8
 from skitter.parse.content import PageContent, Source, language_tag
 from skitter.parse.directives import NONE_SAID, Directives, read_directives
 from skitter.parse.href import clean_href, in_charset, parse_refresh, without_fragment
-from skitter.parse.media import is_wanted, parse_content_type
+from skitter.parse.media import parse_content_type
 
 LONGEST_TITLE = 500
 LONGEST_ANCHOR = 200
@@ -28,6 +28,9 @@ READ_FOR_EACH = 4
 NODES_PER_ANCHOR = 64
 UNICODE = frozenset((UTF_8, "UTF-16LE", "UTF-16BE", "replacement"))
 _FOLLOWED_RELS = frozenset(("next", "prev", "alternate", "canonical"))
+_FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "application/feed+json"))
+# Of each page that names them: a site has a few, and says so on every page.
+_MOST_FILES = 10
 
 Triple = tuple[str | None, str | None, str | None]
 
@@ -56,7 +59,7 @@ class Parts(msgspec.Struct, frozen=True):
 
 
 def page_of(parts: Parts, source: Source, charset: str) -> PageContent:
-    """Most pages have no base, no metas that matter and no head links: what there is not is not asked about."""
+    """Most pages have no base, no metas that matter and no head links: these are skipped early."""
     base = source.url if parts.base is None else _base(parts.base, source.url)
     metas = parts.metas
     refresh = _refresh(metas) if metas else ""
@@ -72,8 +75,24 @@ def page_of(parts: Parts, source: Source, charset: str) -> PageContent:
         charset=charset,
         refresh=_resolved(base, refresh, charset) if refresh else "",
         requisites=parts.requisites,
+        sitemaps=_sitemaps(parts.head_links) if source.with_sitemaps and parts.head_links else (),
+        feeds=_feeds(parts.head_links) if source.with_feeds and parts.head_links else (),
         text=parts.text,
     )
+
+
+def _sitemaps(head_links: Sequence[Triple]) -> tuple[str, ...]:
+    hrefs = [clean_href(raw or "") for raw, rel, _ in head_links if "sitemap" in _tokens(rel)]
+    return tuple(filter(None, hrefs))[:_MOST_FILES]
+
+
+def _feeds(head_links: Sequence[Triple]) -> tuple[str, ...]:
+    hrefs = [clean_href(raw or "") for raw, rel, type_ in head_links if _is_feed(_tokens(rel), type_)]
+    return tuple(filter(None, hrefs))[:_MOST_FILES]
+
+
+def _is_feed(rel: Sequence[str], type_: str | None) -> bool:
+    return bool(type_) and "alternate" in rel and parse_content_type(type_ or "").essence in _FEED_TYPES
 
 
 def _base(href: str, url: str) -> str:
@@ -120,7 +139,7 @@ def _directives(metas: Sequence[Triple], source: Source) -> Directives:
 
 
 def _refresh(metas: Sequence[Triple]) -> str:
-    """Where the first meta refresh that can be read leads to; empty when to the page itself."""
+    """The target of the first meta refresh that can be read; empty when it is the page itself."""
     for content in _contents(metas, 1, ("refresh",)):
         if found := parse_refresh(content):
             return clean_href(found[1])
@@ -139,14 +158,14 @@ def _tokens(rel: str | None) -> list[str]:
 
 
 def _links(parts: Parts, refresh: str, source: Source, charset: str) -> tuple[Link, ...]:
-    """Distinct hrefs, at most `limit`: of head links, then anchors, areas, frames and the refresh, each in
-    the page's order. The first text is kept; an occurrence that may be followed wins over a nofollow."""
+    """Distinct hrefs, at most `max_links`: of head links, then anchors, areas, frames and the refresh, each
+    in the page's order. The first text is kept; a link that may be followed wins over a nofollow."""
     found: dict[str, Link] = {}
     limit = source.max_links
     if parts.distinct and not (parts.head_links or parts.areas or parts.frames or refresh):
         only = tuple(parts.anchors)
         return only[:limit] if charset in UNICODE else _in_charset(only[:limit], charset)
-    _add_head_links(parts.head_links, found, limit)
+    _add_head_links(parts.head_links, found, source)
     _add_anchors(parts.anchors, found, limit)
     for tag, elements in (("area", parts.areas), *parts.frames):
         for raw, rel, _ in elements:
@@ -162,19 +181,21 @@ def _in_charset(links: Sequence[Link], charset: str) -> tuple[Link, ...]:
     return tuple(Link(in_charset(link.href, charset), link.text, link.rel, link.tag) for link in links)
 
 
-def _add_head_links(head_links: Sequence[Triple], found: dict[str, Link], limit: int) -> None:
+def _add_head_links(head_links: Sequence[Triple], found: dict[str, Link], source: Source) -> None:
     for raw, said, type_ in head_links:
         rel = _tokens(said)
         if _FOLLOWED_RELS.isdisjoint(rel) or "stylesheet" in rel:
             continue
+        if source.with_feeds and _is_feed(rel, type_):
+            continue
         # WordPress puts two oEmbed alternates (JSON, XML) on every page; neither is a document.
         declared = parse_content_type(type_ or "").essence
-        if is_wanted(declared) and (href := clean_href(raw or "")):
-            _add(found, Link(href, "", " ".join(rel), "link"), limit)
+        if source.accepts(declared) and (href := clean_href(raw or "")):
+            _add(found, Link(href, "", " ".join(rel), "link"), source.max_links)
 
 
 def _add_anchors(anchors: Iterable[Link], found: dict[str, Link], limit: int) -> None:
-    """An anchor whose href was there before changes nothing, unless it may be followed and none before it may."""
+    """A repeated href changes nothing, unless this link may be followed and the earlier ones may not."""
     for link in anchors:
         known = found.get(link.href)
         if known is None:
@@ -207,5 +228,5 @@ def is_nofollow(rel: str) -> bool:
     return "nofollow" in rel.split()
 
 
-def collapsed(text: str, most: int) -> str:
+def collapse(text: str, most: int) -> str:
     return " ".join(text[: READ_FOR_EACH * most].split())[:most]

@@ -1,15 +1,15 @@
 """HTML by its tree: turbohtml builds what a browser would, and is asked for the elements that matter. Pure.
 
-Defines what a page says, and reads the pages that the kernel in C leaves alone: see `html.py`. The tree answers
-what elements there are of one tag from an index, in under 1 us, which is why each kind is asked for by itself.
-Nothing here may cost more than linear time on a hostile tree.
+Defines what a page says, and reads the pages that the kernel in C does not: see `html.py`. The tree has an
+index of elements by tag, which is why each kind is asked for by itself. Nothing here may cost more than
+linear time on a hostile tree.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 import turbohtml
 from turbohtml import Document, Element, Namespace, Text
@@ -26,7 +26,7 @@ from skitter.parse.html_parts import (
     UNICODE,
     Parts,
     Triple,
-    collapsed,
+    collapse,
     follow,
     is_nofollow,
     page_of,
@@ -41,39 +41,94 @@ _CLOSED_WITH_SLASH = re.compile(
     r"<(script|style|title|textarea|iframe|noscript|a)\b((?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*+)(?<=/)>",
     re.IGNORECASE,
 )
+# A template that the parser makes a shadow root of shows its content, links and all. The parser would put it out
+# of reach, so the attribute gets another name. Bounded, so that a page of half tags costs one pass.
+_SHADOW = re.compile(rb"(<template\b[^>]{0,500}?\s)shadowrootmode(?=\s*=)", re.IGNORECASE)
+_SHADOW_NAME = "data-shadowrootmode"
 
 
 class TreeReader:
     def read(self, source: Source) -> PageContent:
-        document, charset = _parse(source)
+        document, charset = parse_tree(source)
         root = document.root
+        page = _Elements(document)
+        without_frames = [page, *_in_noframes(page)]
         parts = Parts(
-            title=_title(document),
-            base=_base(document),
+            title=_title(page),
+            base=_base(page),
             lang=root.attr("lang") if root is not None else None,
             xml_lang=root.attr("xml:lang") if root is not None else None,
-            metas=_stated(document, "meta", "name", "http-equiv", "content"),
-            head_links=_stated(document, "link", "href", "rel", "type"),
-            anchors=_anchors(document, _anchor_text if source.with_anchors else _no_text),
-            areas=_stated(document, "area", "href", "rel"),
-            frames=[(tag, of) for tag in ("iframe", "frame") if (of := _stated(document, tag, "src", "rel"))],
-            text=main_text(document) if source.with_text else "",
+            metas=page.stated("meta", "name", "http-equiv", "content"),
+            head_links=page.stated("link", "href", "rel", "type"),
+            anchors=_anchors(without_frames, _anchor_text if source.with_anchors else _no_text),
+            areas=[area for elements in without_frames for area in elements.stated("area", "href", "rel")],
+            frames=[(tag, of) for tag in ("iframe", "frame") if (of := page.stated(tag, "src", "rel"))],
+            text=main_text(document, page.in_templates) if source.with_text else "",
             requisites=_requisites(document, source, charset) if source.with_requisites else (),
         )
         return page_of(parts, source, charset)
 
 
+class _Elements:
+    """The elements of a document by tag, without those in templates: they are no part of the page until a script
+    makes a copy of them."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.in_templates = in_templates(document)
+
+    def of(self, tag: str) -> Iterator[Element]:
+        hidden = self.in_templates
+        for element in self._document.iter_elements(tag):
+            if not hidden or element not in hidden:
+                yield element
+
+    def stated(self, tag: str, first: str, second: str, third: str = "") -> list[Triple]:
+        return [
+            (element.attr(first), element.attr(second), element.attr(third) if third else None)
+            for element in self.of(tag)
+        ]
+
+
+def in_templates(document: Document) -> frozenset[Element]:
+    """Outer templates come first, and hold all that inner ones do: nothing is looked at twice."""
+    found: set[Element] = set()
+    for template in document.find_all("template"):
+        if template in found or template.namespace is not Namespace.HTML or _is_shown(template):
+            continue
+        found.update(node for node in template.descendants if isinstance(node, Element))
+    return frozenset(found)
+
+
+def _is_shown(template: Element) -> bool:
+    return (template.attr(_SHADOW_NAME) or "").lower() in ("open", "closed")
+
+
+def _in_noframes(page: _Elements) -> list[_Elements]:
+    """What `noframes` elements say to browsers without frames, and to us. To the parser it is text."""
+    said = [element.text for element in page.of("noframes")]
+    return [_Elements(turbohtml.parse("\n".join(said), positions=False))] if said else []
+
+
 def requisites_of(source: Source) -> tuple[str, ...]:
-    """What the page needs to look as it does: for a tree only, whoever reads the rest."""
-    document, charset = _parse(source)
+    """What the page needs to look as it does. Only a tree can tell, whoever reads the rest of the page."""
+    document, charset = parse_tree(source)
     return _requisites(document, source, charset)
 
 
-def _parse(source: Source) -> tuple[Document, str]:
+def parse_document(source: Source) -> Document:
+    """The tree that a page is read from."""
+    return parse_tree(source)[0]
+
+
+def parse_tree(source: Source) -> tuple[Document, str]:
+    """The tree of a page, and the name of the encoding it was read with."""
     if source.media_type == XHTML:
         text, charset = decode(source.body, source.charset)
         return turbohtml.parse(_CLOSED_WITH_SLASH.sub(r"<\1\2></\1>", text), positions=False), charset
     body, name = source.body, encoding_name(source.charset)
+    if b"shadow" in body.lower():
+        body = _SHADOW.sub(rb"\1" + _SHADOW_NAME.encode(), body)
     document = turbohtml.parse(body, encoding=name or None, positions=False)
     if document.encoding_confidence == "tentative" and document.encoding == FALLBACK:
         guessed = guess(body)
@@ -87,29 +142,22 @@ def _requisites(document: Document, source: Source, charset: str) -> tuple[str, 
     return found if charset in UNICODE else tuple(in_charset(href, charset) for href in found)
 
 
-def _title(document: Document) -> str:
-    for element in document.find_all("title"):
+def _title(page: _Elements) -> str:
+    for element in page.of("title"):
         if element.namespace is Namespace.HTML:
-            return collapsed(element.text, LONGEST_TITLE)
+            return collapse(element.text, LONGEST_TITLE)
     return ""
 
 
-def _base(document: Document) -> str | None:
-    hrefs = (element.attr("href") for element in document.find_all("base"))
+def _base(page: _Elements) -> str | None:
+    hrefs = (element.attr("href") for element in page.of("base"))
     return next((href for href in hrefs if href is not None), None)
 
 
-def _stated(document: Document, tag: str, first: str, second: str, third: str = "") -> list[Triple]:
-    return [
-        (element.attr(first), element.attr(second), element.attr(third) if third else None)
-        for element in document.find_all(tag)
-    ]
-
-
-def _anchors(document: Document, text_of: Callable[[Element], str]) -> Iterator[Link]:
-    """Most anchors repeat an href or jump within the page: `settled` lets those pass for 0.2 us each."""
+def _anchors(pages: list[_Elements], text_of: Callable[[Element], str]) -> Iterator[Link]:
+    """Most anchors repeat an href or jump within the page: those in `settled` are skipped."""
     settled: set[str | None] = {""}
-    for element in document.iter_elements("a"):
+    for element in chain.from_iterable(page.of("a") for page in pages):
         raw = element.attr("href")
         if raw in settled:
             continue
@@ -136,4 +184,4 @@ def _anchor_text(element: Element) -> str:
     else:
         nodes = islice(element.descendants, NODES_PER_ANCHOR)
         text = "".join(node.data[: READ_FOR_EACH * LONGEST_ANCHOR] for node in nodes if type(node) is Text)
-    return collapsed(text, LONGEST_ANCHOR)
+    return collapse(text, LONGEST_ANCHOR)

@@ -1,8 +1,8 @@
-"""What kind of thing a response is: its Content-Type as WHATWG reads it, and what its bytes betray.
+"""The media type of a response: its Content-Type as WHATWG reads it, and what its first bytes show.
 
-Between the fetch and the reading of a page: `is_wanted` judges a type from the headers alone, before a body
-is read; `sniff` judges again with the first bytes at hand. Neither may trust the server, and neither fails:
-a type that cannot be understood is the empty type.
+Between the fetch and the reading of a page: `parse_content_type` reads the header, before there is a body;
+`sniff` decides again with the first bytes at hand. Neither trusts the server, and neither fails: a type that
+cannot be understood is the empty type.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _extract(value: str) -> MediaType:
     return found
 
 
-# A crawl sees the same few values over and over: 0.2 us from the cache, 5 to 10 parsed.
+# A crawl sees the same few values over and over.
 _extract_cached = lru_cache(maxsize=1024)(_extract)
 
 
@@ -110,7 +110,6 @@ def _parameters(text: str) -> dict[str, str]:
 
 
 LOOKED_AT = 1445  # bytes, MIME Sniffing 5.2
-_READ = frozenset((HTML, XHTML, TEXT, PDF))
 _UNKNOWN = frozenset(("", "*/*", "unknown/unknown", "application/unknown"))
 
 
@@ -118,11 +117,14 @@ def is_xml(essence: str) -> bool:
     return essence in ("text/xml", "application/xml") or essence.endswith("+xml")
 
 
-def is_wanted(essence: str) -> bool:
-    """Whether a body of this type is worth reading. A missing type is: its bytes will tell."""
-    if essence in _READ or essence in _UNKNOWN:
-        return True
+def is_xml_document(essence: str) -> bool:
+    """XML that may have text or links: no drawing and no model."""
     return is_xml(essence) and not essence.startswith(("image/", "model/"))
+
+
+def is_unknown(essence: str) -> bool:
+    """Whether the header says nothing of the type."""
+    return essence in _UNKNOWN
 
 
 # MIME Sniffing 7.1: these start an HTML document when a space or > follows; a comment needs neither.
@@ -134,7 +136,7 @@ _HTML_START = re.compile(
 _PLAIN_HTML = re.compile(rb"\s*<!doctype html[^>]*+>\s*<html[\s>]", re.IGNORECASE)
 _XML_START = re.compile(rb"[\t\n\x0c\r ]*<\?xml")
 _BINARY_BYTE = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
-_TEXT_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
+_BYTE_ORDER_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 # MIME Sniffing 6: what starts like this is no text. Two letters (`BM`, a bitmap) are too little to go by.
 _SIGNATURES = (
     (b"%PDF-", PDF),
@@ -160,9 +162,9 @@ _SIGNATURES = (
     (b"wOF2", "font/woff2"),
     (b"\x00asm", "application/wasm"),
 )
-_MARKS = tuple(mark for mark, _ in _SIGNATURES)
+_FIRST_BYTES = tuple(first for first, _ in _SIGNATURES)
 _CONTAINERS = {b"WEBP": "image/webp", b"WAVE": "audio/wave", b"AVI ": "video/avi", b"AIFF": "audio/aiff"}
-# What may stand before a root element: a mark, the XML declaration, comments, a doctype, processing
+# What may stand before a root element: a byte order mark, the XML declaration, comments, a doctype, processing
 # instructions. Bounded, so that a page of comments costs one pass over the bytes looked at.
 _ROOT = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:[\t\n\x0c\r ]++|<!--.*?-->|<\?.*?\?>|<![^>\[]*(?:\[[^\]]*\][^>]*)?>)*+"
@@ -174,8 +176,7 @@ _ROOT = re.compile(
 def sniff(essence: str, body: bytes) -> str:
     """The effective type of a body, from what its headers said and how it starts (MIME Sniffing 7).
 
-    A usual HTML page takes 0.6 us. What is labelled text/plain stays text, however much it looks like HTML:
-    so browsers show it.
+    What is labelled text/plain stays text, however much it looks like HTML: browsers show it as text too.
     """
     start = body[:LOOKED_AT]
     if essence == HTML:
@@ -204,7 +205,7 @@ def _unknown(start: bytes) -> str:
 
 def _text_or_binary(start: bytes) -> str:
     """MIME Sniffing 7.2, and a signature counts even without a binary byte: `%PDF-` is no prose."""
-    if start.startswith(_TEXT_MARKS):
+    if start.startswith(_BYTE_ORDER_MARKS):
         return TEXT
     if found := _signature(start):
         return found
@@ -214,8 +215,8 @@ def _text_or_binary(start: bytes) -> str:
 def _signature(start: bytes) -> str:
     """The type that the first bytes name. Servers do label PDF, images and gzip as HTML; browsers then
     show rubbish, and a crawler would index it. A page about `ID3 tags` has no binary byte, a song has."""
-    if start.startswith(_MARKS):
-        found = next(essence for mark, essence in _SIGNATURES if start.startswith(mark))
+    if start.startswith(_FIRST_BYTES):
+        found = next(essence for first, essence in _SIGNATURES if start.startswith(first))
     elif start[4:8] == b"ftyp":
         found = "video/mp4"
     elif start.startswith((b"RIFF", b"FORM")):

@@ -1,8 +1,7 @@
 """Reading a page: from bytes, headers and URL to what the page says. Pure.
 
-`read_page` stands between the fetch and the settling of a URL: it decides what the body really is and hands
-it to the reader registered for that media type. A body of a kind that nobody reads still has its headers'
-directives. It never raises on what the web sent, and follows nothing.
+`read_page` stands between the fetch and the settling of a URL: it decides what the body really is and hands it to
+the reader of that media type (`readers.py`). It never raises on what the web sent, and follows nothing.
 """
 
 from __future__ import annotations
@@ -11,59 +10,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from skitter.parse.charset import decode
-from skitter.parse.content import PageContent, Reader, Source, language_tag
-from skitter.parse.css import CSS, CssReader
-from skitter.parse.directives import Directives, read_directives
-from skitter.parse.html import HtmlReader
+from skitter.parse.content import PageContent, Source, language_tag
+from skitter.parse.directives import Directives
 from skitter.parse.html_parts import absolute
 from skitter.parse.link_header import canonical_in
-from skitter.parse.media import HTML, TEXT, XHTML, is_wanted, is_xml, parse_content_type, sniff
-from skitter.parse.text import MOST_CHARACTERS
+from skitter.parse.media import parse_content_type, sniff
+from skitter.parse.readers import STANDARD, Readers
 
-__all__ = ["READERS", "Directives", "PageContent", "read_page"]
-
-
-class PlainReader:
-    """Text without markup that links: plain text, and for now XML and feeds."""
-
-    def read(self, source: Source) -> PageContent:
-        text, charset = decode(source.body, source.charset)
-        return PageContent(
-            media_type=source.media_type,
-            base=source.url,
-            language=source.language,
-            directives=_said_in_headers(source),
-            charset=charset,
-            text=text[:MOST_CHARACTERS] if source.with_text else "",
-        )
-
-
-class UnreadReader:
-    """What is archived but not understood here. A PDF gets its text from elsewhere: see `parse/pdf.py`."""
-
-    def read(self, source: Source) -> PageContent:
-        said = _said_in_headers(source)
-        return PageContent(
-            media_type=source.media_type, base=source.url, language=source.language, directives=said
-        )
-
-
-def _said_in_headers(source: Source) -> Directives:
-    return read_directives(source.robots_tags, product=source.product, signal=source.content_signal)
-
-
-_html, _plain, _unread = HtmlReader(), PlainReader(), UnreadReader()
-
-READERS: dict[str, Reader] = {HTML: _html, XHTML: _html, TEXT: _plain, CSS: CssReader()}
-"""By media type; XML of any other name goes to the plain reader."""
-
-
-def reader_of(media_type: str) -> Reader:
-    by_name = READERS.get(media_type)
-    if by_name is not None:
-        return by_name
-    return _plain if is_xml(media_type) and is_wanted(media_type) else _unread
+__all__ = ["Directives", "PageContent", "read_page"]
 
 
 def read_page(
@@ -80,9 +34,12 @@ def read_page(
     with_text: bool = False,
     with_anchors: bool = True,
     with_requisites: bool = False,
+    with_sitemaps: bool = False,
+    with_feeds: bool = False,
+    readers: Readers = STANDARD,
 ) -> PageContent:
-    """`body` is free of content coding. The text and the texts of anchors cost 10 us each: a caller that only
-    follows links does without."""
+    """`body` is free of content coding. The text and the texts of anchors cost time: a caller that only follows
+    links does without them."""
     declared = parse_content_type(content_type)
     media_type = sniff(declared.essence, body)
     source = Source(
@@ -98,8 +55,11 @@ def read_page(
         with_text=with_text,
         with_anchors=with_anchors,
         with_requisites=with_requisites,
+        with_sitemaps=with_sitemaps,
+        with_feeds=with_feeds,
+        accepts=readers.accepts,
     )
-    page = reader_of(media_type).read(source)
+    page = readers.read(source)
     if not link_header or page.canonical or not (said := canonical_in(link_header)):
         return page
     return msgspec.structs.replace(page, canonical=absolute(url, said))

@@ -12,14 +12,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-# Wildcards are tried one by one, 0.06 us each, up to this many; more are found through an index, which takes 6 us
-# to ask about a path of 40 characters.
+# Up to this many wildcards are tried one by one; more are found through an index, which costs as much as a
+# hundred.
 _TRIED_DIRECTLY = 100
 _GRAM = 3
 _GRAMS_WEIGHED = 12
-# Parts of patterns compared for one question at most, 1 to 2 ms. No honest file comes near: it takes more than
+# Pieces of patterns compared for one question at most: 1 to 2 ms. No honest file comes near: it takes more than
 # a thousand wildcards whose rarest three characters all occur in one URL. Then the answer is no.
-_MOST_PARTS = 4000
+_MOST_PIECES = 4000
 _TOO_MANY = "too many wildcards to try them all: not allowed"
 
 
@@ -37,9 +37,9 @@ NO_RULE = Ruling(True)
 class _Wildcard(msgspec.Struct, frozen=True):
     """A pattern with a `*` before its end, cut at its stars.
 
-    Greedy search for the parts from left to right is exact for `*` (the earliest place for a part leaves
+    Greedy search for the pieces from left to right is exact for `*` (the earliest place for a piece leaves
     the most room for the next), so a question needs no backtracking. `tail` is set when `$` ends the
-    pattern. `needle` is the longest part: a URL without it cannot match.
+    pattern. `needle` is the longest piece: a URL without it cannot match.
     """
 
     rank: int
@@ -53,21 +53,21 @@ class _Wildcard(msgspec.Struct, frozen=True):
         if not target.startswith(self.head):
             return False
         at = len(self.head)
-        for part in self.middles:
-            at = target.find(part, at)
+        for piece in self.middles:
+            at = target.find(piece, at)
             if at < 0:
                 return False
-            at += len(part)
+            at += len(piece)
         tail = self.tail
         return tail is None or (len(target) - at >= len(tail) and target.endswith(tail))
 
 
 def _wildcard(pattern: str, rank: int, ruling: Ruling) -> _Wildcard:
     anchored = pattern[-1] == "$"
-    parts = (pattern[:-1] if anchored else pattern).split("*")
-    tail = parts[-1] if anchored else None
-    middles = tuple(filter(None, parts[1:-1] if anchored else parts[1:]))
-    return _Wildcard(rank, max(parts, key=len), parts[0], middles, tail, ruling)
+    pieces = (pattern[:-1] if anchored else pattern).split("*")
+    tail = pieces[-1] if anchored else None
+    middles = tuple(filter(None, pieces[1:-1] if anchored else pieces[1:]))
+    return _Wildcard(rank, max(pieces, key=len), pieces[0], middles, tail, ruling)
 
 
 def _grams_of(needle: str) -> list[str]:
@@ -111,7 +111,7 @@ class Table:
         self._arrange(prefixes)
 
     def _index_wildcards(self) -> None:
-        """Each wildcard under the rarest of the first grams of its longest part; those whose parts are all
+        """Each wildcard under the rarest of the first grams of its longest piece. Wildcards whose pieces are all
         shorter than a gram are always tried."""
         self._grams: dict[str, list[int]] = {}
         self._short: list[int] = []
@@ -150,9 +150,9 @@ class Table:
         for wildcard in self._candidates(target):
             if wildcard.rank <= rank:
                 break
-            if spent > _MOST_PARTS:
+            if spent > _MOST_PIECES:
                 return Ruling(False, wildcard.ruling.line, _TOO_MANY)
-            # a long part costs more to look for: 6 us for 120 characters of which all but one repeat
+            # a long piece costs more to look for
             spent += 1 + len(wildcard.needle) // 4
             if wildcard.needle in target:
                 spent += len(wildcard.middles)

@@ -1,7 +1,7 @@
-"""How many pages a host may have, and a domain how many new hosts, before they have shown that they are worth it.
+"""Budgets: how many pages a host, and how many new hosts a domain, may have before they have shown novel pages.
 
-Pure arithmetic, asked when a page is settled. What is novel earns several times what it spends, so a site whose
-pages are different never comes near its budget, however large it is. Never looks at a URL.
+Pure arithmetic, asked when a page is settled. A novel page earns more than it spends, so a site whose pages
+differ never reaches its budget, however large it is. Never looks at a URL.
 """
 
 from __future__ import annotations

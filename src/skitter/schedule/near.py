@@ -1,7 +1,7 @@
-"""Which fingerprints are near, and under which halves an index finds them. Pure arithmetic.
+"""Which fingerprints are near, and under which halves the index finds them. Pure arithmetic.
 
-Three bits that differ leave one of the two halves of 32 bits with at most one of them. So whatever is near has
-the upper half of the fingerprint, or that with one bit flipped, or the same of the lower half: one of 66.
+When at most three bits differ, one of the two halves of 32 bits has at most one of them. So a near fingerprint
+has the same upper or lower half, or that half with one bit flipped: 66 forms to look up.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 NEAR = 3
 """Bits of 64 that may differ: what Manku, Jain and Das Sarma (2007) found right for eight billion pages."""
 
-PROBES = 33
+FORMS = 33
 """Forms of one half: as it is, and with each of its bits flipped."""
 
 _HALF = 32
@@ -23,10 +23,10 @@ def swapped(fingerprint: int) -> int:
     return (fingerprint & _LOW) << _HALF | fingerprint >> _HALF
 
 
-def half_of(fingerprint: int, probe: int) -> bytes:
+def half_of(fingerprint: int, form: int) -> bytes:
     """The upper half, with bit `probe - 1` flipped (0: none)."""
     half = fingerprint >> _HALF
-    return (half ^ (1 << probe - 1) if probe else half).to_bytes(4, "big")
+    return (half ^ (1 << form - 1) if form else half).to_bytes(4, "big")
 
 
 def distance(one: int, other: int) -> int:

@@ -11,7 +11,7 @@ from skitter.settings import PolitenessSettings
 MAX_PENALTY = 64.0
 _SMOOTHING = 0.2
 _RECOVERY = 0.1
-# What a throttled host with no delay of its own (an operator's 0) is slowed down from.
+# The least delay (s) that a penalty multiplies: an operator's delay of 0 is slowed down too.
 _LEAST_THROTTLED = 1.0
 
 

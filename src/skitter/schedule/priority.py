@@ -12,10 +12,18 @@ from typing import Protocol
 from skitter.model import Via
 
 TIERS = 4
+REVISITS = TIERS
+"""The lane of a host's queue, beside those of its tiers, in which pages wait that are visited again."""
+LANES = TIERS + 1
 SEED_PRIORITY = 80
 # A tier is 25 wide: what a page needs waits one tier below its page. Above, ten pictures a page would crowd the
 # pages out; in one queue at the very end, a crawl that is stopped early would have words without any style.
 _BELOW_ITS_PAGE = 25
+# Of sitemaps: one tier below the pages that they name. So both have their share of a host's requests: an index of
+# 500 files does not keep pages waiting, and 50,000 pages do not keep the next file waiting.
+_OF_SITEMAPS = 45
+# A sitemap's own 0 to 1 orders the pages of its host, all in one tier: no site can get ahead of others by it.
+_HINT_WIDTH = 18
 
 
 class Prioritizer(Protocol):
@@ -30,10 +38,19 @@ class ByDepthAndLinks:
     def priority(self, via: Via, depth: int, linking_hosts: int) -> int:
         if via is Via.REQUISITE:
             return max(0, self.priority(Via.LINK, depth, 0) - _BELOW_ITS_PAGE)
+        if via is Via.ROBOTS:
+            return _OF_SITEMAPS
         if via is Via.SEED or depth == 0:
             return SEED_PRIORITY
         nearness = max(10, 65 - 5 * (depth - 1))
         return min(SEED_PRIORITY - 1, nearness + 5 * (linking_hosts.bit_length() - 1 if linking_hosts else 0))
+
+
+def hinted_priority(hint: float | None) -> int | None:
+    """The priority of a page by what its sitemap says, from 0 to 1; None where that says nothing special."""
+    if hint is None or hint == 0.5:
+        return None
+    return 65 + round((hint - 0.5) * _HINT_WIDTH)
 
 
 def tier_of(priority: int) -> int:
@@ -44,18 +61,18 @@ def tier_of(priority: int) -> int:
     return 2 if priority >= 25 else 3
 
 
-class TierTurns:
-    """Whose turn it is: stride scheduling. A tier's pass grows by 1/weight for each task it was served;
-    the tier with the smallest pass goes next. A tier that had nothing to serve for a while gets no credit
-    for it: when it comes back its pass is lifted to where the others had got to."""
+class TierScheduler:
+    """Which tier is served next: stride scheduling. A tier's pass grows by 1/weight with each task served; the
+    tier with the smallest pass goes next. A tier that was idle gets no credit for it: when it comes back, its
+    pass is raised to where the others are."""
 
-    def __init__(self, weights: Sequence[int]) -> None:
+    def __init__(self, weights: Sequence[float]) -> None:
         self._strides = [1.0 / weight for weight in weights]
         self._passes = [0.0] * len(weights)
         self._idle = [True] * len(weights)
         self._reached = 0.0
 
-    def next_of(self, tiers: Sequence[int]) -> int:
+    def choose(self, tiers: Sequence[int]) -> int:
         for tier in tiers:
             if self._idle[tier]:
                 self._idle[tier] = False
@@ -64,8 +81,8 @@ class TierTurns:
         self._reached = self._passes[chosen]
         return chosen
 
-    def served(self, tier: int, tasks: int) -> None:
+    def count_served(self, tier: int, tasks: int) -> None:
         self._passes[tier] += self._strides[tier] * tasks
 
-    def empty(self, tier: int) -> None:
+    def set_idle(self, tier: int) -> None:
         self._idle[tier] = True

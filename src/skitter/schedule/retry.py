@@ -125,6 +125,23 @@ RULES: dict[FailureKind, FailureRule] = {
     ),
     _K.THROTTLED: FailureRule(blames_host=True, why="429 or 503: asked too often, or overloaded"),
     _K.SERVER_ERROR: FailureRule(blames_host=True, why="another 5xx"),
+    # Ours, and mended by whoever runs it: often within minutes.
+    _K.PROXY_FAILED: FailureRule(
+        waits=(_MINUTE, 10 * _MINUTE, _HOUR),
+        blames_host=True,
+        quarantine=_HOUR,
+        quarantines=20,
+        why="the proxy for this host cannot be reached, or refuses to connect",
+    ),
+    # Few tries, far apart: many sites lock an account after some wrong passwords.
+    _K.LOGIN_FAILED: FailureRule(
+        attempts=3,
+        waits=(_HOUR, 6 * _HOUR),
+        blames_host=True,
+        quarantine_after=3,
+        quarantines=1,
+        why="the login recipe did not get in, or the host shows its login page all the same",
+    ),
 }
 
 

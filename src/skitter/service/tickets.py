@@ -28,7 +28,8 @@ LONGEST = 12_000
 
 class Ticket(msgspec.Struct, frozen=True, array_like=True):
     """`granted` is when the lease began: no request of it can have been sent before. `conditional`: the task
-    came with validators, so that 304 is an answer to it."""
+    came with validators, so that 304 is an answer to it. `holder` is the name of the token that it was given
+    to."""
 
     kind: TaskKind
     token: Token
@@ -37,8 +38,9 @@ class Ticket(msgspec.Struct, frozen=True, array_like=True):
     granted: float
     depth: int = 0
     hops: int = 0
-    requisite: int = 0
+    nesting: int = 0
     conditional: bool = False
+    holder: str = ""
 
     @property
     def host(self) -> Host:
@@ -53,7 +55,7 @@ class Seal:
     def __init__(self, key: bytes = b"") -> None:
         self._key = key or os.urandom(_KEY_BYTES)
 
-    def write(self, lease: HostLease, task: Task, granted: float) -> str:
+    def write(self, lease: HostLease, task: Task, granted: float, holder: str) -> str:
         ticket = Ticket(
             kind=task.kind,
             token=lease.token,
@@ -62,8 +64,9 @@ class Seal:
             granted=granted,
             depth=task.depth,
             hops=task.hops,
-            requisite=task.requisite,
+            nesting=task.nesting,
             conditional=bool(task.etag or task.last_modified),
+            holder=holder,
         )
         raw = _encode(ticket)
         return base64.urlsafe_b64encode(self._of(raw) + raw).rstrip(b"=").decode()
@@ -83,8 +86,9 @@ class Seal:
         return blake2b(raw, digest_size=_SEAL_BYTES, key=self._key).digest()
 
 
-def seal_of(folder: Path) -> Seal:
-    """The folder's own seal, made when there is none; only its owner may read it. The folder's lock is held."""
+def service_key(folder: Path) -> bytes:
+    """The folder's own key for seals, made when there is none; only its owner may read it. The folder's lock is
+    held."""
     file = folder / _FILE
     try:
         key = file.read_bytes() if file.exists() else b""
@@ -99,4 +103,4 @@ def seal_of(folder: Path) -> Seal:
         raise StoreFailed(
             f"cannot keep {file} ({error.strerror}): check its owner and permissions"
         ) from error
-    return Seal(key)
+    return key

@@ -6,12 +6,14 @@ part's back. `settings/load.py` fills these from TOML, environment and flags.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from skitter.model import HostPolicy
+from skitter.settings.host_identity import HostIdentity
+from skitter.settings.plugins import ExtractRule, PluginSettings
 
 Doc = Meta
 Fraction = Annotated[float, Meta(ge=0, le=1)]
@@ -30,7 +32,7 @@ SKIPPED_EXTENSIONS = tuple(
 
 
 class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to crawl, and how much of it."""
+    """What to crawl, and how much of it. Changed rules act on what is known: docs/url-lifecycle.md."""
 
     scope: Annotated[
         str, Doc(description="How far links are followed from the seeds: host, domain, prefix or any.")
@@ -77,7 +79,8 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         bool,
         Doc(
             description="Fetch what pages need to look as they do, wherever it lies: stylesheets, images, "
-            "scripts, fonts, icons, and what stylesheets import or show."
+            "scripts, fonts, icons, and what stylesheets import or show. Turned on later, pages fetched before "
+            "need a skitter refresh."
         ),
     ] = False
     linger: Annotated[
@@ -201,6 +204,9 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             "the next ones. Each takes a descriptor, and one with TLS 0.1 MB."
         ),
     ] = 4096
+    dns_timeout: Annotated[
+        Positive, Doc(description="Seconds to wait for a name's address, with one repetition in them.")
+    ] = 10.0
     connect_timeout: Annotated[Positive, Doc(description="Seconds to connect, TLS included.")] = 10.0
     first_byte_timeout: Annotated[
         Positive, Doc(description="Seconds from the request until the response starts.")
@@ -287,12 +293,13 @@ class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 class TrapSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Pages that go on for ever and tell nothing new: docs/traps.md."""
 
-    enabled: Annotated[
-        bool,
+    mode: Annotated[
+        Literal["off", "observe", "on"],
         Doc(
-            description="Stop kinds of pages that bring nothing new, and learn parameters that change nothing."
+            description="`on` stops kinds of pages that bring nothing new, and parameters that change nothing. "
+            "`observe` judges them and refuses nothing. `off` does neither."
         ),
-    ] = True
+    ] = "on"
     probe: Annotated[
         bool,
         Doc(description="Ask a host whose pages look alike once for a page that cannot exist."),
@@ -304,6 +311,13 @@ class TrapSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             "0 means no limit."
         ),
     ] = 100
+    entries_start: Annotated[
+        Count,
+        Doc(
+            description="Pages of the same words, each with a title and figures of its own, that a host may have "
+            "while more and more of them wait. 0 means no limit."
+        ),
+    ] = 5000
     domain_start: Annotated[
         Count,
         Doc(
@@ -357,6 +371,13 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         tuple[str, ...],
         Doc(description="Parquet tables that are kept beside the WARC files: pages, links, text."),
     ] = ("pages", "links", "text")
+    table_seconds: Annotated[
+        Positive,
+        Doc(
+            description="Committed rows are in the tables, where sinks find them, after this long (s); "
+            "sooner if there are many. Small values make many small files."
+        ),
+    ] = 600.0
     metadata: Annotated[
         bool,
         Doc(
@@ -366,6 +387,83 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     min_free: Annotated[
         Count, Doc(description="Bytes of free disk below which the crawl pauses until there is more.")
     ] = 100_000_000
+
+
+class SitemapSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Sitemaps and feeds, in which sites list what they have: docs/sitemaps.md."""
+
+    use: Annotated[
+        str,
+        Doc(
+            description="also: read those that robots.txt files and pages name, beside following links. only: "
+            "fetch seeds and what sitemaps name, and follow no links. off: read none but those given as seeds."
+        ),
+    ] = "also"
+    feeds: Annotated[bool, Doc(description="Read feeds (RSS, Atom, JSON Feed) that pages name, too.")] = True
+    probe: Annotated[
+        bool, Doc(description="Ask for /sitemap.xml on hosts whose robots.txt names no sitemap.")
+    ] = False
+    trust: Annotated[
+        str,
+        Doc(
+            description="Which URLs a sitemap may name. standard: those of its own folder and below, and all of "
+            "hosts whose robots.txt names it. domain: also all of its own registrable domain. any: all."
+        ),
+    ] = "standard"
+    max_body: Annotated[
+        AtLeastOne, Doc(description="Bytes of a sitemap that are read, as it comes and after decompression.")
+    ] = 52_428_800
+    max_urls: Annotated[AtLeastOne, Doc(description="URLs that are read of one sitemap.")] = 50_000
+    max_files: Annotated[
+        AtLeastOne, Doc(description="Sitemaps and feeds of one host that are asked for.")
+    ] = 10_000
+
+
+class RevisitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When pages are visited again: docs/freshness.md."""
+
+    keep_fresh: Annotated[
+        bool, Doc(description="Visit pages again as they change; such a crawl goes on until it is stopped.")
+    ] = False
+    rule: Annotated[
+        str,
+        Doc(
+            description="When a page is visited again: value (when a visit is worth its price), halve-double "
+            "(half the interval after a change, twice as long otherwise) or fixed (after interval)."
+        ),
+    ] = "value"
+    per_second: Annotated[
+        NotNegative,
+        Doc(description="Revisits a second over all hosts; 0 means a tenth of the pages known a day."),
+    ] = 0.0
+    share: Annotated[
+        Fraction,
+        Doc(description="Share of revisits among all requests while new pages wait; 0.01 to 0.99 count."),
+    ] = 0.3
+    interval: Annotated[Positive, Doc(description="With rule fixed, seconds between two visits.")] = 604_800.0
+    min_age: Annotated[
+        Positive, Doc(description="A page is visited again after this long (s) at the earliest.")
+    ] = 600.0
+    max_age: Annotated[
+        Positive, Doc(description="A page is visited again after this long (s) at the latest.")
+    ] = 2_592_000.0
+    fresh_within: Annotated[
+        tuple[str, ...],
+        Doc(
+            description="DURATION REGEX, such as `1h ^https://example.org/news/`: pages whose URL matches are "
+            "visited again after that long at the latest, while politeness allows."
+        ),
+    ] = ()
+    never: Annotated[
+        tuple[str, ...], Doc(description="Regular expressions; pages that match are never visited again.")
+    ] = ()
+    equal_weights: Annotated[bool, Doc(description="All pages count alike, whatever their priorities.")] = (
+        False
+    )
+    audit: Annotated[
+        Fraction,
+        Doc(description="Share of visits that are made at random times, to measure how fresh copies are."),
+    ] = 0.005
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -390,5 +488,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     frontier: FrontierSettings = FrontierSettings()
     archive: ArchiveSettings = ArchiveSettings()
     traps: TrapSettings = TrapSettings()
+    sitemaps: SitemapSettings = SitemapSettings()
+    revisit: RevisitSettings = RevisitSettings()
     log: LogSettings = LogSettings()
+    plugins: PluginSettings = PluginSettings()
     hosts: dict[str, HostPolicy] = {}
+    extract: dict[str, ExtractRule] = {}
+    identities: dict[str, HostIdentity] = {}
+    """Told in the tables of `hosts` too."""

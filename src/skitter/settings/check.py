@@ -12,11 +12,15 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from skitter.settings.durations import seconds_of
 from skitter.settings.toml_text import shown
 
 SCOPES = ("host", "domain", "prefix", "any")
 UNREACHABLE = ("disallow", "allow")
 COMPRESSIONS = ("gzip", "zstd")
+SITEMAP_USES = ("also", "only", "off")
+SITEMAP_TRUSTS = ("standard", "domain", "any")
+RULES = ("value", "halve-double", "fixed")
 _LARGEST = 2**63 - 1
 
 
@@ -62,6 +66,16 @@ def _check_expressions(expressions: tuple[str, ...]) -> str:
         except (re.error, RecursionError, OverflowError) as error:
             reason = str(error) or "it nests too deeply"
             return f"{shown(expression)} is not a regular expression: {reason}; correct or remove it"
+    return ""
+
+
+def _check_promises(promises: tuple[str, ...]) -> str:
+    for promise in promises:
+        duration, _, expression = promise.partition(" ")
+        if seconds_of(duration) is None or not expression.strip():
+            return f"has {shown(promise)} and must be DURATION REGEX, such as `1h ^https://example.org/news/`"
+        if complaint := _check_expressions((expression.strip(),)):
+            return complaint
     return ""
 
 
@@ -131,6 +145,8 @@ def _check_backoff(waits: tuple[float, ...]) -> str:
 
 CHECKS: dict[tuple[str, ...], Callable[[Any], str]] = {
     ("crawl", "scope"): _one_of(SCOPES),
+    ("sitemaps", "use"): _one_of(SITEMAP_USES),
+    ("sitemaps", "trust"): _one_of(SITEMAP_TRUSTS),
     ("politeness", "robots_unreachable"): _one_of(UNREACHABLE),
     ("crawl", "include"): _check_expressions,
     ("crawl", "exclude"): _check_expressions,
@@ -144,4 +160,7 @@ CHECKS: dict[tuple[str, ...], Callable[[Any], str]] = {
     ("archive", "url"): _check_url,
     ("frontier", "tier_weights"): _check_weights,
     ("retry", "backoff"): _check_backoff,
+    ("revisit", "rule"): _one_of(RULES),
+    ("revisit", "fresh_within"): _check_promises,
+    ("revisit", "never"): _check_expressions,
 }

@@ -22,6 +22,8 @@ from skitter.errors import SettingsError
 from skitter.model import HostPolicy
 from skitter.settings import Settings
 from skitter.settings.check import complaint_about, did_you_mean
+from skitter.settings.host_identity import IDENTITY_FIELDS, HostIdentity, SecretSource, as_told, converted
+from skitter.settings.plugins import ExtractRule
 from skitter.settings.toml_text import key_lines, shown, toml_key, toml_value
 
 LIST_THEM = "(`skitter settings` lists them all)"
@@ -50,13 +52,21 @@ class _Given(NamedTuple):
     is_text: bool = False
 
 
+# Sections of tables with names of their own.
+TABLES = ("hosts", "extract")
+_NO_SECTIONS = (*TABLES, "identities")  # which are told in the tables of hosts
 TYPES: dict[str, type[msgspec.Struct]] = {
-    section.name: section.type for section in msgspec.structs.fields(Settings) if section.name != "hosts"
+    section.name: section.type
+    for section in msgspec.structs.fields(Settings)
+    if section.name not in _NO_SECTIONS
 }
+# By the name in TOML, which may be a word that Python keeps for itself, as `with`.
 SECTIONS: dict[str, dict[str, FieldInfo]] = {
-    name: {field.name: field for field in msgspec.structs.fields(section)} for name, section in TYPES.items()
+    name: {field.encode_name: field for field in msgspec.structs.fields(section)}
+    for name, section in TYPES.items()
 }
 HOST_FIELDS: dict[str, FieldInfo] = {field.name: field for field in msgspec.structs.fields(HostPolicy)}
+_ALL_HOST_FIELDS = {**HOST_FIELDS, **IDENTITY_FIELDS}
 
 
 def load(
@@ -100,22 +110,34 @@ def _compare_keys(loaded: Loaded, made: dict[str, object]) -> None:
 def _merge(given: Iterable[_Given]) -> Loaded:
     values: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     hosts: dict[str, dict[str, Any]] = {}
+    identities: dict[str, dict[str, Any]] = {}
+    rules: dict[str, ExtractRule] = {}
     origins = {f"{section}.{key}": DEFAULT for section, keys in SECTIONS.items() for key in keys}
     for item in given:
         match item.path:
             case ("hosts", host):
                 hosts.setdefault(host, {})
+            case ("hosts", host, key) if key in IDENTITY_FIELDS:
+                identities.setdefault(host, {})[key] = _identity_value(item)
+                origins[f"hosts.{host}.{key}"] = item.where
             case ("hosts", host, key):
                 hosts.setdefault(host, {})[key] = _value(item)
                 origins[f"hosts.{host}.{key}"] = item.where
+            case ("extract", name):
+                rules[name] = _rule(item)
+                origins[f"extract.{name}"] = item.where
             case (section, key):
-                values[section][key] = _value(item)
+                values[section][_field(item.path, item.where).name] = _value(item)
                 origins[f"{section}.{key}"] = item.where
             case _:
                 raise AssertionError(item.path)
     built: dict[str, Any] = {name: TYPES[name](**keys) for name, keys in values.items()}
-    policies = {host: HostPolicy(**policy) for host, policy in hosts.items()}
-    return Loaded(settings=Settings(**built, hosts=policies), origins=origins)
+    # a table that says only who we are to a host leaves the operator's policy for it alone
+    told = {host: policy for host, policy in hosts.items() if policy or host not in identities}
+    policies = {host: HostPolicy(**policy) for host, policy in told.items()}
+    known = {host: HostIdentity(**identity) for host, identity in identities.items()}
+    settings = Settings(**built, hosts=policies, extract=rules, identities=known)
+    return Loaded(settings=settings, origins=origins)
 
 
 # --- one value -------------------------------------------------------------------------------------------
@@ -134,6 +156,25 @@ def _value(item: _Given) -> object:
     return converted
 
 
+def _identity_value(item: _Given) -> object:
+    found, complaint = converted(item.path[-1], item.value)
+    if complaint:
+        raise _wrong(item, f"{complaint} (docs/identities.md has examples)")
+    return found
+
+
+def _rule(item: _Given) -> ExtractRule:
+    try:
+        return msgspec.convert(item.value, ExtractRule)
+    except msgspec.ValidationError as error:
+        said, _, place = str(error).partition(" - at ")
+        at = place.strip("`").removeprefix("$.")
+        raise SettingsError(
+            f"{item.where}: [extract.{toml_key(item.path[-1])}] {at + ': ' if at else ''}{said}; "
+            "docs/plugins.md has examples"
+        ) from None
+
+
 def _split(value: object, field: FieldInfo) -> object:
     """`a, b` as a list where one is wanted; text for `msgspec` to read otherwise."""
     if isinstance(value, str) and isinstance(_bare(field), inspect.VarTupleType):
@@ -145,7 +186,7 @@ def _split(value: object, field: FieldInfo) -> object:
 
 
 def _field(path: _Path, where: str) -> FieldInfo:
-    fields = HOST_FIELDS if path[0] == "hosts" else SECTIONS[path[0]]
+    fields = _ALL_HOST_FIELDS if path[0] == "hosts" else SECTIONS[path[0]]
     if path[-1] not in fields:
         hint = did_you_mean(path[-1], fields) or _elsewhere(path[-1])
         raise SettingsError(f"{where}: {_named(path)} is not a setting{hint} {LIST_THEM}")
@@ -153,7 +194,7 @@ def _field(path: _Path, where: str) -> FieldInfo:
 
 
 def _unknown_section(name: str, where: str, value: object) -> SettingsError:
-    hint = did_you_mean(name, [*SECTIONS, "hosts"])
+    hint = did_you_mean(name, [*SECTIONS, *TABLES])
     if isinstance(value, dict):
         return SettingsError(f"{where}: [{toml_key(name)}] is not a section{hint} {LIST_THEM}")
     hint = _elsewhere(name) or hint
@@ -190,10 +231,16 @@ def wanted(field: FieldInfo) -> str:
             return "a whole number" + _bounds(found)
         case inspect.FloatType():
             return "a number" + _bounds(found)
+        case inspect.LiteralType(values=values):
+            return " or ".join([", ".join(map(str, values[:-1])), str(values[-1])])
         case inspect.VarTupleType(item_type=inspect.StrType()):
             return "a list of texts"
         case inspect.VarTupleType():
             return "a list of numbers"
+        case inspect.DictType():
+            return "a table"
+        case inspect.StructType(cls=found_type):
+            return "a secret" if found_type is SecretSource else "a table"
     return "text"
 
 
@@ -214,8 +261,10 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
         section, separator, key = rest.lower().partition("_")
         if prefix != "SKITTER" or not separator:
             continue
-        if section == "hosts":
-            raise SettingsError(f'{name}: hosts are not set by environment; use a [hosts."..."] table')
+        if section in TABLES:
+            raise SettingsError(
+                f'{name}: {section} are not set by environment; use a [{section}."..."] table'
+            )
         if section in SECTIONS:
             yield _Given((section, key), text, name, True)
         elif hint := _near_section(section):
@@ -245,7 +294,7 @@ def _from_file(path: Path, may_be_missing: bool = False) -> Iterator[_Given]:
         return f"{path} line {lines[at]}" if at in lines else str(path)
 
     for section, keys in tables.items():
-        if section not in SECTIONS and section != "hosts":
+        if section not in SECTIONS and section not in TABLES:
             raise _unknown_section(section, where(section), keys)
         if not isinstance(keys, dict):
             raise SettingsError(
@@ -309,28 +358,46 @@ def dump_toml(settings: Settings, only_changed: bool = True) -> str:
         lines = list(_assignments(getattr(settings, section), fields, some))
         if lines:
             parts.append("\n".join([f"[{section}]", *lines]) + "\n")
-    for host, policy in settings.hosts.items():
-        lines = list(_assignments(policy, HOST_FIELDS, only_changed))
+    for host in dict.fromkeys((*settings.hosts, *settings.identities)):
+        lines = list(_assignments(settings.hosts.get(host, HostPolicy()), HOST_FIELDS, only_changed))
+        lines += _identity_lines(settings.identities.get(host, HostIdentity()))
         parts.append("\n".join([f"[hosts.{toml_key(host)}]", *lines]) + "\n")
+    for name, rule in settings.extract.items():
+        told = msgspec.to_builtins(rule)
+        lines = [f"{key} = {toml_value(value)}" for key, value in told.items() if value not in ("", [], ())]
+        parts.append("\n".join([f"[extract.{toml_key(name)}]", *lines]) + "\n")
     return "\n".join(parts)
 
 
 def _assignments(section: msgspec.Struct, fields: dict[str, FieldInfo], only_changed: bool) -> Iterator[str]:
     for key, field in fields.items():
-        value = getattr(section, key)
+        value = getattr(section, field.name)
         if value is not None and not (only_changed and value == field.default):
             yield f"{key} = {toml_value(value)}"
+
+
+def _identity_lines(identity: HostIdentity) -> Iterator[str]:
+    told = as_told(identity)
+    assert isinstance(told, dict)
+    for key, value in told.items():
+        yield f"{key} = {toml_value(value)}"
 
 
 def _rows(loaded: Loaded) -> Iterator[tuple[_Path, object, str]]:
     settings, origins = loaded.settings, loaded.origins
     for section, fields in SECTIONS.items():
-        for key in fields:
-            yield (section, key), getattr(getattr(settings, section), key), origins[f"{section}.{key}"]
+        for key, field in fields.items():
+            yield (section, key), getattr(getattr(settings, section), field.name), origins[f"{section}.{key}"]
     for host, policy in settings.hosts.items():
         for key in HOST_FIELDS:
             if origin := origins.get(f"hosts.{host}.{key}"):
                 yield ("hosts", host, key), getattr(policy, key), origin
+    for host, identity in settings.identities.items():
+        for key in IDENTITY_FIELDS:
+            if origin := origins.get(f"hosts.{host}.{key}"):
+                yield ("hosts", host, key), as_told(getattr(identity, key)), origin
+    for name, rule in settings.extract.items():
+        yield ("extract", name), msgspec.to_builtins(rule), origins[f"extract.{name}"]
 
 
 def render(loaded: Loaded) -> str:

@@ -129,6 +129,9 @@ def toml_value(value: object) -> str:
             return _quoted(value)
         case list() | tuple():
             return f"[{', '.join(map(toml_value, value))}]"
+        case dict():
+            pairs = (f"{toml_key(key)} = {toml_value(each)}" for key, each in value.items())
+            return f"{{ {', '.join(pairs)} }}"
         case int() if value.bit_length() > 10_000:
             return f"{value:#x}"  # str() refuses an int of more than 4,300 digits
     return repr(value)

@@ -1,4 +1,4 @@
-"""The verdict on a crawl of the synthetic web, from the server's side: was it polite, was it complete?
+"""Audits a crawl of the synthetic web from the server's side: was it polite, was it complete?
 
     python -m skitter.testing.audit requests.jsonl --delay 1 --attempts 5
 
@@ -183,13 +183,13 @@ def _before_robots(host: str, rows: list[Request]) -> Iterator[Violation]:
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
-        return _judge(options)
+        return _audit(options)
     except SkitterError as fault:
         print(f"skitter.testing.audit: {fault}", file=sys.stderr)
         return fault.exit_code
 
 
-def _judge(options: argparse.Namespace) -> int:
+def _audit(options: argparse.Namespace) -> int:
     requests = read_log(options.log)
     plan = read_plan_text(options.plan) if options.plan else read_plan(options.log)
 
@@ -256,6 +256,7 @@ def _print_differences(differences: Differences) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
+        allow_abbrev=False,
         prog="python -m skitter.testing.audit",
         description="Judge a crawl by the synthetic web's request log.",
     )

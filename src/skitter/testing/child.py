@@ -1,4 +1,4 @@
-"""A web in a child process: started, heard when it is ready, and stopped with the test that wanted it."""
+"""A web in a child process: started, waited for until it is ready, and stopped with the test that uses it."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def start_web(module: str, arguments: Sequence[str]) -> tuple[subprocess.Popen[b
 
 
 def stop_web(child: subprocess.Popen[bytes]) -> None:
-    """What it logged is complete afterwards."""
+    """Stop the child; its log is complete afterwards."""
     with child:
         child.terminate()

@@ -31,7 +31,10 @@ _STILL_WAITING = 3
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m skitter.testing.demo", description=__doc__, epilog="Other flags go to skitter crawl."
+        allow_abbrev=False,
+        prog="python -m skitter.testing.demo",
+        description=__doc__,
+        epilog="Other flags go to skitter crawl.",
     )
     parser.add_argument("--into", required=True, type=Path, metavar="DIR", help="the crawl's folder")
     arguments, more = parser.parse_known_args(argv)
@@ -51,10 +54,10 @@ def main(argv: list[str] | None = None) -> int:
         web.stop()
         if code not in (0, _STILL_WAITING) or more:
             return code
-        return _verdict(plan, web.requests())
+        return _audit(plan, web.requests())
 
 
-def _verdict(plan: WebPlan, requests: list[Request]) -> int:
+def _audit(plan: WebPlan, requests: list[Request]) -> int:
     found = violations(requests, lambda host: max(_DELAY, plan.delay(host)))
     differences = compare(requests, plan, attempts=5)
     lacking = len(differences.missing) + len(differences.extra) + len(differences.too_often)

@@ -78,10 +78,11 @@ class Kind(StrEnum):
     NOFOLLOW_META = "nofollow_meta"
     NOFOLLOW_HEADER = "nofollow_header"
     FRAMESET = "frameset"
+    SITEMAP = "sitemap"
 
 
-class Probe(msgspec.Struct, frozen=True):
-    """A path that a robots.txt decides on: may the crawler it names, and may any other, fetch it?"""
+class RuledPath(msgspec.Struct, frozen=True):
+    """A path on which a robots.txt rules: may the crawler that it names fetch it, and may any other?"""
 
     path: str
     named: bool
@@ -92,18 +93,18 @@ class Rules(msgspec.Struct, frozen=True):
     """One robots.txt: its bytes, the paths under it that are linked, and whether it asks for a delay."""
 
     body: bytes
-    probes: tuple[Probe, ...] = ()
+    ruled_paths: tuple[RuledPath, ...] = ()
     delays: bool = False
 
 
 NAMED_PRODUCT = "skitter"
 MOVED_ROBOTS = "/rules/robots.txt"
 
-_OPEN = (Probe("/private/a.html", True, True),)
+_OPEN = (RuledPath("/private/a.html", True, True),)
 _CLOSED = (
-    Probe("/private/a.html", False, False),
-    Probe("/private/", False, False),
-    Probe("/privately.html", True, True),
+    RuledPath("/private/a.html", False, False),
+    RuledPath("/private/", False, False),
+    RuledPath("/privately.html", True, True),
 )
 _DISALLOW = Rules(b"User-agent: *\nDisallow: /private/\n", _CLOSED)
 
@@ -119,19 +120,19 @@ RULES = {
     RobotsKind.BOM_CRLF: Rules(b"\xef\xbb\xbfUser-agent: *\r\nDisallow: /private/\r\n", _CLOSED),
     RobotsKind.NAMED: Rules(
         b"User-agent: *\nDisallow: /lounge/\n\nUser-agent: Skitter\nDisallow: /staff/\n",
-        (Probe("/staff/a.html", False, True), Probe("/lounge/a.html", True, False)),
+        (RuledPath("/staff/a.html", False, True), RuledPath("/lounge/a.html", True, False)),
     ),
     RobotsKind.LONGER_ALLOW: Rules(
         b"User-agent: *\nDisallow: /docs/\nAllow: /docs/public/\n",
-        (Probe("/docs/a.html", False, False), Probe("/docs/public/a.html", True, True)),
+        (RuledPath("/docs/a.html", False, False), RuledPath("/docs/public/a.html", True, True)),
     ),
     RobotsKind.WILDCARD: Rules(
         b"User-agent: *\nDisallow: /*.cgi$\nDisallow: /*/print/\n",
         (
-            Probe("/run.cgi", False, False),
-            Probe("/run.cgi.html", True, True),
-            Probe("/x/print/a.html", False, False),
-            Probe("/print/a.html", True, True),
+            RuledPath("/run.cgi", False, False),
+            RuledPath("/run.cgi.html", True, True),
+            RuledPath("/x/print/a.html", False, False),
+            RuledPath("/print/a.html", True, True),
         ),
     ),
 }

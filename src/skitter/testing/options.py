@@ -20,6 +20,8 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=int, help="another seed is another web (default 1)")
     group.add_argument("--crawl-delay", type=float, help="seconds, on hosts whose robots.txt asks for one")
     group.add_argument("--flaky-failures", type=int, help="500s at most before a flaky page answers")
+    group.add_argument("--listed", type=float, help="share of pages that only sitemaps name (default 0)")
+    group.add_argument("--lies", type=float, help="share of dates in sitemaps that are wrong (default 0)")
     group.add_argument(
         "--share",
         action="append",
@@ -51,7 +53,7 @@ def read_plan_text(text: str) -> WebPlan:
 def _fields(options: argparse.Namespace) -> dict[str, Any]:
     presets = {"demo": WebPlan.demo(), "plain": WebPlan.plain(), "full": WebPlan()}
     fields: dict[str, Any] = msgspec.to_builtins(presets[options.preset])
-    for name in ("hosts", "pages", "seed", "crawl_delay", "flaky_failures"):
+    for name in ("hosts", "pages", "seed", "crawl_delay", "flaky_failures", "listed", "lies"):
         if getattr(options, name) is not None:
             fields[name] = getattr(options, name)
     for share in options.share:

@@ -7,6 +7,7 @@ HTML that is rendered from them, so that either can show the other wrong.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -27,10 +28,11 @@ from skitter.testing.features import (
     RobotsKind,
     Rules,
 )
-from skitter.testing.sites import FOLLOWED, Link, Page, Site, Traits, mix
+from skitter.testing.sites import FOLLOWED, SITEMAP, Link, Page, Site, Traits, mix
 
 SUBDOMAINS = ("www", "a", "b", "c", "d")
 HOST_NAME = re.compile(r"h([0-9]{5,9})\.web\.test|(www|[abcd])\.d([0-9]{3,9})\.test")
+_NAMELESS = frozenset({RobotsKind.ABSENT, RobotsKind.FORBIDDEN, RobotsKind.UNAVAILABLE, RobotsKind.ELSEWHERE})
 HUB_TROUBLE = frozenset({RobotsKind.UNAVAILABLE, RobotsKind.ELSEWHERE, RobotsKind.MOVED})
 
 # A site of 20 pages takes 10 to 13 KB: this bounds the cache at some 250 MB.
@@ -56,7 +58,8 @@ class Expected(NamedTuple):
 
 class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """`pages` is the mean size of a host's tree, `spread` how far (as a share) a host may differ from it, `tls`
-    the share of hosts with https.
+    the share of hosts with https. `listed` is the share of a host's pages that only its sitemap names, and
+    `lies` the share of dates in sitemaps that are wrong.
 
     Hosts are introduced `fanout` at a time by the home pages of the first few (the hubs), which therefore
     have no trouble with their own robots.txt.
@@ -72,6 +75,8 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     crawl_delay: Annotated[float, Meta(ge=0)] = 0.2
     tls: Fraction = 0.0
     flaky_failures: AtLeastOne = 2
+    listed: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+    lies: Fraction = 0.0
 
     @classmethod
     def demo(cls, seed: int = 1) -> WebPlan:
@@ -136,9 +141,9 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if rules is None:
             return False
         named = product.lower() == NAMED_PRODUCT
-        for probe in rules.probes:
-            if probe.path == path:
-                return probe.named if named else probe.others
+        for ruled in rules.ruled_paths:
+            if ruled.path == path:
+                return ruled.named if named else ruled.others
         return True
 
     def delay(self, name: str) -> float:
@@ -170,7 +175,11 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         queue = deque([(0, "/", 0, 0)])
         while queue:
             host, path, depth, hops = queue.popleft()
-            hosts.add(self.name(host))
+            if self.name(host) not in hosts:
+                hosts.add(self.name(host))
+                if self.robots_names_sitemap(host) and (host, SITEMAP) not in seen:
+                    seen.add((host, SITEMAP))
+                    queue.append((host, SITEMAP, 0, 0))
             if not self.allows(host, path, product):
                 continue
             page = self.site(host).page(path)
@@ -184,7 +193,8 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                 place = (target.host, target.path)
                 if place not in seen and (admits is None or admits(self.url(*place))):
                     seen.add(place)
-                    queue.append((*place, depth + 1, hops))
+                    # a sitemap is no step, and what it names is one from its host
+                    queue.append((*place, 0 if target.tag == "sitemap" else depth + 1, hops))
         return expected, hosts
 
     def _leads_to(self, host: int, page: Page) -> list[Link]:
@@ -218,7 +228,13 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             siblings=self._fan(self.hub(host)),
             fan=self._fan(host),
             flaky_failures=self.flaky_failures,
+            listed=math.ceil(drawn * self.listed / (1 - self.listed)) if self.listed else 0,
+            robots_names_sitemap=self.robots_names_sitemap(host),
         )
+
+    def robots_names_sitemap(self, host: int) -> bool:
+        """Else the home page does: the host has no robots.txt of its own."""
+        return self.listed > 0 and self.robots_kind(host) not in _NAMELESS
 
     def _fan(self, host: int) -> range:
         first = host * self.fanout + 1

@@ -17,10 +17,11 @@ from urllib.parse import unquote
 
 from skitter.testing.features import MOVED_ROBOTS, Feature, Kind, RobotsKind
 from skitter.testing.plan import WebPlan
-from skitter.testing.sites import Link, Page, Site, mix
+from skitter.testing.sites import SITEMAP, Link, Page, Site, mix
 
 LAST_MODIFIED = "Sun, 01 Feb 2026 08:00:00 GMT"
 CHUNK = 4096
+_XMLNS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 WORDS = """about above acre after air along amber anchor answer arrow ash autumn bank barley basin beacon bell
 birch boat border bramble branch bread bridge brook cabin candle canvas carry cedar chalk channel chart cliff
 cloud coast copper corner cotton county creek crossing current dawn delta distance door drift early earth
@@ -97,6 +98,8 @@ class Renderer:
         if kind in statuses or rules is None:
             return plain_answer(statuses.get(kind, 500))
         body = rules.body % str(plan.crawl_delay).encode() if rules.delays else rules.body
+        if plan.robots_names_sitemap(host):
+            body += f"\nSitemap: {plan.url(host, SITEMAP)}\n".encode()
         return Answer(200, [("Content-Type", "text/plain")], body)
 
     def page(self, host: int, page: Page, *, gzipped: bool) -> Answer:
@@ -111,6 +114,8 @@ class Renderer:
                 return plain_answer(200, text + _prose(mix(host, page.number), 3000))
             case Kind.PDF:
                 return Answer(200, [("Content-Type", "application/pdf")], b"%PDF-1.4\n" + _noise()[:60_000])
+            case Kind.SITEMAP:
+                return self._sitemap(host, page)
             case Kind.IMAGE:
                 return Answer(200, [("Content-Type", "image/png")], b"\x89PNG\r\n\x1a\n" + _noise())
         return self._html(host, page, gzipped)
@@ -124,6 +129,26 @@ class Renderer:
         if page.target.host != host or page.number % 3 == 0:
             return self.plan.url(page.target.host, page.target.path)
         return page.target.path if page.number % 3 == 1 else relative(page.path, page.target.path)
+
+    def _sitemap(self, host: int, page: Page) -> Answer:
+        """Dates are of the server's own Last-Modified, except for those that lie."""
+        links = self.plan.site(host).links(page)
+        root, item = ("sitemapindex", "sitemap") if links[0].tag == "sitemap" else ("urlset", "url")
+        entries = "".join(
+            f"<{item}><loc>{escape(self.plan.url(host, link.path))}</loc>"
+            f"<lastmod>{self._lastmod(host, link.path)}</lastmod></{item}>\n"
+            for link in links
+        )
+        body = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root} xmlns="{_XMLNS}">\n{entries}</{root}>\n'.encode()
+        if page.path.endswith(".gz"):
+            return Answer(200, [("Content-Type", "application/gzip")], gzip.compress(body, 1, mtime=0))
+        return Answer(200, [("Content-Type", "application/xml")], body)
+
+    def _lastmod(self, host: int, path: str) -> str:
+        chance = mix(self.plan.seed, host, *path.encode())
+        if chance < self.plan.lies * 2**32:
+            return f"2026-{1 + chance % 10:02d}-{1 + chance % 28:02d}"
+        return "2026-02-01T08:00:00Z"
 
     def _html(self, host: int, page: Page, gzipped: bool) -> Answer:
         site = self.plan.site(host)
@@ -162,7 +187,7 @@ class Document:
         self.base = "/base/of/" if self.based else original.path
 
     def encoded(self) -> tuple[bytes, str]:
-        """Part by part, because the long ones are ASCII: 1 us for 30 KB of that, 19 with one é in it."""
+        """Encoded part by part: long parts are ASCII, which is much faster to encode by itself."""
         charset = "iso-8859-1" if self.latin1 else "utf-8"
         return b"".join([part.encode(charset) for part in self._parts()]), charset
 
@@ -202,7 +227,7 @@ class Document:
         return ODD_LINKS + itself if self.odd else ""
 
     def _anchors(self) -> list[str]:
-        """A third of the cost of a page: some 25 links at 1.6 us, so chance is drawn without a call."""
+        """A third of the cost of a page, so random numbers are drawn without a call."""
         chance, anchors, forms, count = self.chance, [], self.forms, len(WORDS)
         for link in self.site.links(self.page):
             chance = (chance * 1664525 + 1013904223) & 0xFFFFFFFF
@@ -255,6 +280,8 @@ def _special_anchor(link: Link, href: str, text: str) -> str:
             return f'<iframe src="{href}"></iframe>'
         case "frame":
             return f'<frame src="{href}">'
+        case "sitemap":
+            return f'<link rel="sitemap" type="application/xml" href="{href}">'
     return f'<a rel="noopener nofollow" href="{href}">{text}</a>'
 
 

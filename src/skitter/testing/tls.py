@@ -51,14 +51,14 @@ class SecureSocket:
             return received, ancillary, flags, address
         self._incoming.write(received)
         try:
-            plain = self._opened()
+            plain = self._decrypt()
         finally:
             self._push()
         if not plain:
             raise BlockingIOError
         return plain, ancillary, flags, address
 
-    def _opened(self) -> bytes:
+    def _decrypt(self) -> bytes:
         pieces = []
         try:
             if not self._is_open:

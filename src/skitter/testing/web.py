@@ -204,7 +204,7 @@ def _raise_descriptor_limit() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m skitter.testing.web", description="Serve a synthetic web."
+        allow_abbrev=False, prog="python -m skitter.testing.web", description="Serve a synthetic web."
     )
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
     parser.add_argument("--address", default="127.0.0.1", help="where to listen")

@@ -116,7 +116,7 @@ def _host(name: str, number: int, text: str) -> str:
             return ""
     host = text.removeprefix("||").removesuffix("^").removeprefix("*.").rstrip(".").lower()
     if _PLAIN_NAME.match(host):
-        # most of a million lines: 1 us instead of 6
+        # most of a million lines
         return host
     odd = any(char in host for char in "*@?#\\") or host.split() != [host]
     url = None if odd else normalise(f"http://{host}/")

@@ -2,8 +2,8 @@
 
 Used wherever a URL becomes a `Discovered` or is looked up: one `Keys` a crawl, made of its settings and handed on
 by the wiring. Only the key follows these rules; what is fetched stays what the page said. A fold too many loses a
-page for good and one too few costs a request, so what is folded by default is what never makes another page.
-Never decides whether a URL is wanted, and gives a form's own URL that form again.
+page for good, one too few costs a request; so by default only what never makes another page is folded. Never
+decides whether a URL is wanted. The form of a form is that form.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from skitter.settings import KeySettings
 from skitter.urls.canonical import host_id, normalise
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
-_ALONE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+# Escapes, a % that begins none, and what RFC 3986 wants escaped and WHATWG leaves raw in paths or queries.
+_ESCAPE = re.compile(r"%(?:[0-9A-Fa-f]{2})?|[\"<>\\^`{|}]")
+_RAW = re.compile(r"[%\"<>\\^`{|}]")
 # Servers put these into links themselves, and nobody names anything else so.
 _SESSION_NAMES = frozenset("phpsessid jsessionid cfid cftoken".split())
 _SESSION_PREFIXES = ("aspsessionid",)
 # Sessions, if they look it; `sid` is as often the id of a story or a shop. Not `session` or `s`: a conference has
-# sessions too, and where they change nothing that is learnt from the pages (frontier/rocks/parameters.py).
+# sessions too, and where they change nothing that is learnt from the pages (frontier/engine/traps/parameters.py).
 _MAYBE_SESSION_NAMES = frozenset(
     "sid sessionid session_id sessid oscsid zenid vsid phpsession asp.net_sessionid".split()
 )
@@ -40,6 +41,11 @@ _PATH_SESSION = re.compile(
     r"|;(?:sid|sessionid)=(?:[0-9a-f]{32}|[0-9a-f]{40})(?=[/;]|\Z)",
     re.IGNORECASE,
 )
+# Some also behind a query: `/a?b=1;jsessionid=...`.
+_QUERY_SESSION = re.compile(
+    r";(?:jsessionid|phpsessid)=[^&;]*|;(?:sid|sessionid)=(?:[0-9a-f]{32}|[0-9a-f]{40})(?=[&;]|\Z)",
+    re.IGNORECASE,
+)
 # What crawls made before there were settings folded: keys.rules = 1.
 _FIRST_RULES = re.compile(
     r"(?:utm_[a-z_]+|gclid|dclid|gbraid|wbraid|fbclid|msclkid|yclid|twclid|igshid|mc_[ce]id|_hs(?:enc|mi)"
@@ -50,8 +56,8 @@ _FIRST_RULES = re.compile(
 
 class Keys:
     """`folds_hosts` when URLs of different hosts can have one key: then a key's first half names no host.
-    `keeps_plain_paths` when a path without `;` and `(` is its own canonical form, if its escapes are upper-case
-    and of what must be escaped."""
+    `keeps_plain_paths` when a path without `;`, `(` and `|` is its own canonical form, if its escapes are
+    upper-case and of what must be escaped."""
 
     def __init__(self, settings: KeySettings) -> None:
         self._settings = settings
@@ -68,10 +74,10 @@ class Keys:
         self.folds_hosts = not self._is_first and (settings.www or settings.scheme)
 
     def key_of(self, url: str) -> UrlKey:
-        """The dedup key of a normalised URL: 1.2 us, 2.5 to 4 with a query."""
+        """The dedup key of a normalised URL."""
         slash = url.index("/", 8)
         rest = url[slash:]
-        if "?" in rest or "%" in rest or ";" in rest or "(" in rest or self._tail:
+        if "?" in rest or "%" in rest or ";" in rest or "(" in rest or "|" in rest or self._tail:
             rest = self._rest(rest)
         # surrogates cannot occur: ada serialises to ASCII
         return UrlKey(self.prefix(url[:slash]) + blake2b(rest.encode(), digest_size=8).digest())
@@ -79,20 +85,23 @@ class Keys:
     def form(self, url: str) -> str:
         """The canonical form of a normalised URL, for people to read; itself a URL with the same form."""
         slash = url.index("/", 8)
-        host = _folded(url[:slash], self._settings) if self.folds_hosts else url[:slash]
+        host = _fold_host(url[:slash], self._settings) if self.folds_hosts else url[:slash]
         return host + self._rest(url[slash:])
 
     def prefix(self, host: str) -> bytes:
         """What the keys of a host's URLs begin with."""
-        return host_id(_folded(host, self._settings) if self.folds_hosts else host)
+        return host_id(_fold_host(host, self._settings) if self.folds_hosts else host)
 
     def keeps(self, name: str) -> bool:
         """Whether a parameter of that name is kept with any value but an empty one. The canonical form of a query
-        of such parameters is those parameters in order."""
+        of such parameters, none with a session behind a `;`, is those parameters in order."""
         if self._is_first or not self._settings.sort_query:
             return False
         return (
-            "%" not in name and name.lower() not in _MAYBE_SESSION_NAMES and not self._is_dropped(name + "=1")
+            not _RAW.search(name)
+            and ";" not in name
+            and name.lower() not in _MAYBE_SESSION_NAMES
+            and not self._is_dropped(name + "=1")
         )
 
     def _rest(self, rest: str) -> str:
@@ -108,13 +117,13 @@ class Keys:
         before = ""
         while path != before:
             before = path
-            if "%" in path:
-                path = _plain(path)
+            if "%" in path or "|" in path:
+                path = _escape(path)
             if self._settings.sessions and (";" in path or "(" in path):
-                path = _without_session(path)
-        return self._folded_tail(path) if self._tail else path
+                path = _drop_session(path)
+        return self._fold_tail(path) if self._tail else path
 
-    def _folded_tail(self, path: str) -> str:
+    def _fold_tail(self, path: str) -> str:
         while True:
             if self._settings.trailing_slash:
                 path = path.rstrip("/") or "/"
@@ -126,14 +135,18 @@ class Keys:
     # -- the query
 
     def _query(self, query: str) -> str:
-        parts = [_plain(part) for part in query.split("&")] if "%" in query else query.split("&")
-        kept = [part for part in parts if part and not self._is_dropped(part)]
+        if _RAW.search(query):
+            query = _escape(query)
+        if self._settings.sessions and ";" in query:
+            query = _QUERY_SESSION.sub("", query)
+        parameters = query.split("&")
+        kept = [parameter for parameter in parameters if parameter and not self._is_dropped(parameter)]
         if self._settings.sort_query:
             kept.sort()
         return "?" + "&".join(kept) if kept else ""
 
-    def _is_dropped(self, part: str) -> bool:
-        name, equals, value = part.partition("=")
+    def _is_dropped(self, parameter: str) -> bool:
+        name, equals, value = parameter.partition("=")
         name = name.lower()
         if name in self._kept:
             return False
@@ -142,6 +155,11 @@ class Keys:
         if self._settings.sessions and _is_session(name, value):
             return True
         return self._settings.drop_empty and bool(equals) and not value
+
+
+def host_part(key: bytes) -> bytes:
+    """What all keys of one host begin with: its id, unless settings fold hosts (`Keys.prefix`)."""
+    return key[:8]
 
 
 @lru_cache(maxsize=1)
@@ -161,20 +179,21 @@ def _is_session(name: str, value: str) -> bool:
     return name in _MAYBE_SESSION_NAMES and _SESSION_VALUE.match(value) is not None
 
 
-def _plain(text: str) -> str:
-    """Where a % stands alone nothing is unescaped: of `%%36%31` would become another escape."""
-    if _ALONE.search(text):
-        return _ESCAPE.sub(lambda escape: escape[0].upper(), text)
-    return _ESCAPE.sub(_unescaped, text)
+def _escape(text: str) -> str:
+    """As RFC 3986 has it (6.2.2): what is unreserved has no escape, what is no character of a URL has one, in
+    upper case. A % that begins no escape is one of those."""
+    return _ESCAPE.sub(_escaped, text)
 
 
-def _unescaped(escape: re.Match[str]) -> str:
-    """RFC 3986 6.2.2: what is unreserved needs no escape, and those that are needed are upper-case."""
-    code = int(escape[0][1:], 16)
-    return chr(code) if code in _UNRESERVED else escape[0].upper()
+def _escaped(found: re.Match[str]) -> str:
+    said = found[0]
+    if len(said) == 1:
+        return f"%{ord(said):02X}"
+    code = int(said[1:], 16)
+    return chr(code) if code in _UNRESERVED else said.upper()
 
 
-def _without_session(path: str) -> str:
+def _drop_session(path: str) -> str:
     shorter = _PATH_SESSION.sub("", path)
     while shorter != path:
         path, shorter = shorter, _PATH_SESSION.sub("", shorter)
@@ -184,7 +203,7 @@ def _without_session(path: str) -> str:
     return path
 
 
-def _folded(host: str, settings: KeySettings) -> str:
+def _fold_host(host: str, settings: KeySettings) -> str:
     scheme, _, authority = host.partition("://")
     if settings.scheme and ":" not in authority.rpartition("]")[2]:
         scheme = "http"
@@ -196,6 +215,8 @@ def _folded(host: str, settings: KeySettings) -> str:
 
 def _first_query(query: str) -> str:
     kept = sorted(
-        part for part in query.split("&") if part and not _FIRST_RULES.match(part.partition("=")[0])
+        parameter
+        for parameter in query.split("&")
+        if parameter and not _FIRST_RULES.match(parameter.partition("=")[0])
     )
     return "?" + "&".join(kept) if kept else ""

@@ -1,9 +1,9 @@
 """From the hrefs of a page to the distinct URLs it lets us follow.
 
-Between parsing and admission. Nearly all hrefs are plain: names in folders, paths from the root, URLs of hosts
-with simple names, queries of parameters that are known to be kept. The kernel in C resolves and hashes those at
-0.4 us each. What the others resolve to is remembered, by folder unless they say it all themselves, because pages
-repeat each other's navigation: a look-up is 0.1 us, resolving and hashing 4 to 12 us. All memory is bounded.
+Between parsing and admission. Nearly all hrefs are plain: names in folders, paths from the root, URLs of
+hosts with simple names, queries of parameters that are known to be kept. The kernel in C resolves and hashes
+those. What the others resolve to is remembered, because pages repeat each other's navigation: by folder, or
+for all folders when they are absolute. All memory is bounded.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from skitter.model import Bundle, Host, Link, UrlKey, Via
-from skitter.urls.canonical import host_of, joined, normalise
+from skitter.model import Host, Link, LinkBatch, TaskKind, UrlKey, Via
+from skitter.urls.canonical import host_of, join_plain, normalise
 from skitter.urls.keys import Keys
 from skitter.urls.links_plain import Resolved
 
-__all__ = ["LinkReader", "Resolved", "discovered", "followed", "told"]
+__all__ = ["LinkReader", "Resolved", "discover_resolved", "list_targets", "select_followed"]
 
 _Known = dict[str, Resolved | None]
 _resolve_plain: (
@@ -27,10 +27,10 @@ _resolve_plain: (
     | None
 )
 try:
-    from skitter.native.hrefs import followed, told
-    from skitter.native.hrefs import resolve as _resolve_plain
+    from skitter.native._kernels import list_targets, select_followed
+    from skitter.native._kernels import resolve_links as _resolve_plain
 except ImportError:
-    from skitter.urls.links_plain import followed, told
+    from skitter.urls.links_plain import list_targets, select_followed
 
     _resolve_plain = None
 
@@ -49,11 +49,11 @@ _UNSEEN = ("", UrlKey(b""), Host(""))
 
 
 class LinkReader:
-    """Two generations of folders, as in any cheap approximation of an LRU: a folder that is used moves to the
-    young one. About twice `_GENERATION` hrefs are remembered at most, of which a single folder is
-    forgotten between two pages once it has more than `_OF_FOLDER`: as many as one page may have.
+    """Two generations of folders, a cheap approximation of an LRU: a folder that is used moves to the young one.
+    About twice `_GENERATION` hrefs are remembered at most. A folder with more than `_OF_FOLDER` hrefs, as many as
+    one page may have, is forgotten between two pages.
 
-    Parameters that are kept with any value are learnt from the URLs that go the long way; the kernel takes
+    Parameters that are kept with any value are learnt from the URLs that the kernel did not resolve; it resolves
     queries of no others. All are forgotten when there are `_PARAMETERS`."""
 
     def __init__(self, keys: Keys) -> None:
@@ -80,34 +80,34 @@ class LinkReader:
                 links, folder, host, self._prefix(host), self._others, self._kept, known, anywhere
             )
         for place in odd:
-            found[place] = self._recalled(known, folder, base, links[place].href)
+            found[place] = self._recall(known, folder, base, links[place].href)
         return found
 
     def discover(
         self, page: UrlKey, url: str, depth: int, base: str, links: Sequence[Link]
-    ) -> tuple[Bundle, ...]:
+    ) -> tuple[LinkBatch, ...]:
         """What the page `url` at `depth` points at, each URL once, itself and nofollow links left out."""
-        return discovered(page, url, depth, links, self.resolve(base, links))
+        return discover_resolved(page, url, depth, links, self.resolve(base, links))
 
     def targets(self, base: str, links: Sequence[Link]) -> tuple[tuple[str, Link], ...]:
         """Every link with what it resolves to, each target once, whether or not it may be followed."""
-        return told(links, self.resolve(base, links))
+        return list_targets(links, self.resolve(base, links))
 
-    def needed(
+    def discover_requisites(
         self, page: UrlKey, url: str, depth: int, base: str, hrefs: Iterable[str], level: int
-    ) -> tuple[Bundle, ...]:
-        """What `url` needs to look as it does, each URL once: as deep as it is itself, for it is part of it."""
+    ) -> tuple[LinkBatch, ...]:
+        """What `url` needs to look as it does, each URL once. It is as deep as the page itself."""
         folder = _folder(base)
         known = self._of_folder(folder)
         found: dict[str, UrlKey] = {}
         for href in hrefs:
-            resolved = self._recalled(known, folder, base, href)
+            resolved = self._recall(known, folder, base, href)
             if resolved is not None and resolved[0] != url:
                 found[resolved[0]] = resolved[1]
         if not found:
             return ()
         keys, urls = b"".join(found.values()), "\n".join(found)
-        return (Bundle(keys, urls, depth, Via.REQUISITE, page, requisite=level),)
+        return (LinkBatch(keys, urls, depth, Via.REQUISITE, page, kind=TaskKind.REQUISITE, nesting=level),)
 
     def _of_folder(self, folder: str) -> _Known:
         if self._size >= _GENERATION:
@@ -121,15 +121,15 @@ class LinkReader:
             known.clear()
         return known
 
-    def _recalled(self, known: _Known, folder: str, base: str, href: str) -> Resolved | None:
+    def _recall(self, known: _Known, folder: str, base: str, href: str) -> Resolved | None:
         if href.startswith(_WEB):
-            # sites that link themselves in full have a folder a page: 63 links took 365 us, and take 13
+            # Sites that link themselves with absolute URLs may have a folder for every page.
             known, folder, base = self._of_folder(_ANY), _ANY, ""
         resolved = known.get(href, _UNSEEN)
         return self._learn(known, folder, base, href) if resolved is _UNSEEN else resolved
 
     def _learn(self, known: _Known, folder: str, base: str, href: str) -> Resolved | None:
-        plain = joined(folder, href) if folder.startswith(_WEB) else None
+        plain = join_plain(folder, href) if folder.startswith(_WEB) else None
         url = plain or normalise(href, base)
         resolved = None if url is None else (url, self._key_of(url), host_of(url))
         if url is not None and "?" in url:
@@ -141,8 +141,8 @@ class LinkReader:
         return resolved
 
     def _learn_parameters(self, query: str) -> None:
-        for part in query.split("&"):
-            name = part.partition("=")[0]
+        for parameter in query.split("&"):
+            name = parameter.partition("=")[0]
             if name in self._kept or len(name) > _LONGEST_PARAMETER or not self._is_kept(name):
                 continue
             if len(self._kept) >= _PARAMETERS:
@@ -150,12 +150,12 @@ class LinkReader:
             self._kept.add(name)
 
 
-def discovered(
+def discover_resolved(
     page: UrlKey, url: str, depth: int, links: Sequence[Link], resolved: Sequence[Resolved | None]
-) -> tuple[Bundle, ...]:
+) -> tuple[LinkBatch, ...]:
     """As `LinkReader.discover`, of links that were resolved."""
-    keys, urls = followed(url, links, resolved)
-    return (Bundle(keys, urls, depth + 1, parent=page),) if keys else ()
+    keys, urls = select_followed(url, links, resolved)
+    return (LinkBatch(keys, urls, depth + 1, parent=page),) if keys else ()
 
 
 def _folder(base: str) -> str:

@@ -1,6 +1,6 @@
-"""What is made of a page's links once they are resolved: those that are followed, those that are told of. Pure.
+"""Of a page's resolved links: which are followed, and which targets the page has. Pure.
 
-Defines what the kernel in C says (native/hrefs.c), and is used where none was built: see `links.py`. Each
+Defines what the kernel in C says (native/python/hrefs.c), and is used where none was built: see `links.py`. Each
 target once; the first link to it counts, among those followed the first that may be.
 """
 
@@ -13,7 +13,9 @@ from skitter.model import Host, Link, UrlKey
 Resolved = tuple[str, UrlKey, Host]
 
 
-def followed(url: str, links: Sequence[Link], resolved: Sequence[Resolved | None]) -> tuple[bytes, str]:
+def select_followed(
+    url: str, links: Sequence[Link], resolved: Sequence[Resolved | None]
+) -> tuple[bytes, str]:
     """Keys and URLs of what the page `url` lets us follow, of resolved links, as a `Bundle` has them."""
     found: dict[str, UrlKey] = {}
     for link, one in zip(links, resolved, strict=True):
@@ -23,7 +25,7 @@ def followed(url: str, links: Sequence[Link], resolved: Sequence[Resolved | None
     return b"".join(found.values()), "\n".join(found)
 
 
-def told(links: Sequence[Link], resolved: Sequence[Resolved | None]) -> tuple[tuple[str, Link], ...]:
+def list_targets(links: Sequence[Link], resolved: Sequence[Resolved | None]) -> tuple[tuple[str, Link], ...]:
     """As `LinkReader.targets`, of links that were resolved."""
     found: dict[str, Link] = {}
     for link, one in zip(links, resolved, strict=True):

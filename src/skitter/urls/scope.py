@@ -13,6 +13,7 @@ from functools import lru_cache
 from publicsuffixlist import PublicSuffixList
 
 from skitter.model import Discovered, Refusal, Via
+from skitter.schedule.kinds import KINDS
 from skitter.settings import CrawlSettings
 
 SCOPES = ("host", "domain", "prefix", "any")
@@ -35,6 +36,22 @@ def registrable_domain(authority: str) -> str:
         return authority
     name = authority.partition(":")[0].rstrip(".")
     return _suffixes("xn--" in name.lower()).privatesuffix(name) or name
+
+
+def is_public_suffix(name: str) -> bool:
+    """Whether strangers register names below it: `org`, `co.uk`, `github.io`."""
+    return not _LITERAL.match(name) and _suffixes("xn--" in name).privatesuffix(name) is None
+
+
+def is_domain(name: str) -> bool:
+    """Whether a name ends as registered domains do: `example.org`, and neither `seeds.txt` nor `org`."""
+    known = _known_suffixes("xn--" in name).privatesuffix(name)
+    return known is not None
+
+
+@lru_cache(maxsize=2)
+def _known_suffixes(encoded: bool) -> PublicSuffixList:
+    return PublicSuffixList(accept_unknown=False, accept_encoded_idn=encoded)
 
 
 def _authority(url: str) -> tuple[str, int]:
@@ -63,7 +80,9 @@ class Scope:
         self._settings = settings
         self.is_any = settings.scope == "any"
         self.is_by_host = settings.scope in ("host", "domain")
+        self.is_by_prefix = settings.scope == "prefix"
         self.max_depth = settings.max_depth
+        self.kind = settings.scope
         self._max_redirects = max_redirects
         self._include = [re.compile(pattern) for pattern in settings.include]
         self._exclude = [re.compile(pattern) for pattern in settings.exclude]
@@ -85,7 +104,7 @@ class Scope:
             )
         if found.via is Via.SEED:
             return None
-        if found.requisite:
+        if not KINDS[found.kind].is_scoped:
             return self._excluded(url)
         if found.depth > settings.max_depth:
             return Refusal.DEPTH, f"{found.depth} links from a seed, crawl.max_depth is {settings.max_depth}"
@@ -109,7 +128,7 @@ class Scope:
         return None
 
     def _may_be_skipped(self, url: str) -> bool:
-        """False of most that are not, by what follows the last dot: 0.3 us, where the pattern takes 1.5."""
+        """A quick check by what follows the last dot: False only where the pattern would not match."""
         if "?" in url or not (self._is_ascii and url.isascii()):
             return True
         return url[url.rfind(".") + 1 :].lower() in self._last_parts
@@ -131,6 +150,10 @@ class Scope:
         if kind == "domain":
             return (f"domain {registrable_domain(authority)}",)
         return tuple(f"prefix {authority}{folder}" for folder in _folders_above(url, end))
+
+    def is_asked_for(self, anchor: str) -> bool:
+        """Whether an anchor is of the kind that brings URLs into this scope."""
+        return anchor.partition(" ")[0] == self.kind
 
     def outside(self, url: str) -> Refused:
         """The refusal of a URL none of whose anchors exists."""

@@ -52,8 +52,7 @@ class Skeleton(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def skeleton(url: str) -> Skeleton:
-    """2.5 us for a path of words, 12 with a date, numbers and parameters in it; 0.1 when it was asked for lately,
-    as what is leased was when it is settled."""
+    """Cached: a URL is asked about when it is leased, and soon after when it is settled."""
     path, _, query = url[url.index("/", 8) :].partition("?")
     shape = 0
     if ";" in path:
@@ -95,7 +94,7 @@ def _folded(segments: list[str]) -> str:
 
 
 def _names(query: str) -> tuple[str, int]:
-    found = {part.partition("=")[0] for part in query.split("&")}
+    found = {parameter.partition("=")[0] for parameter in query.split("&")}
     names = "&".join(sorted(found))
     shape = FACETS if len(found) > 1 else 0
     if _VARIANT.search(names):
@@ -126,15 +125,15 @@ def only_difference(one: str, other: str) -> str:
     if not other.startswith(path) or other[len(path) : len(path) + 1] not in ("", "?"):
         return ""
     ours, theirs = set(query.split("&")), set(other[len(path) + 1 :].split("&"))
-    names = {part.partition("=")[0] for part in ours ^ theirs if part}
+    names = {parameter.partition("=")[0] for parameter in ours ^ theirs if parameter}
     return names.pop() if len(names) == 1 else ""
 
 
 def without(url: str, names: list[str]) -> str:
     """The URL with these parameters taken out; the same string when it has none of them."""
     path, _, query = url.partition("?")
-    parts = query.split("&")
-    kept = [part for part in parts if part.partition("=")[0] not in names]
-    if len(kept) == len(parts):
+    parameters = query.split("&")
+    kept = [parameter for parameter in parameters if parameter.partition("=")[0] not in names]
+    if len(kept) == len(parameters):
         return url
     return f"{path}?{'&'.join(kept)}" if kept else path

@@ -2,8 +2,8 @@
 
 A lease is served by one coroutine (or as many as the operator allows in parallel for that host), which starts a
 request only when the host's delay has passed since the last one was sent and the last one has ended. What came of
-it is handed to the brain on every pulse; a crash between pulses loses nothing but the effort. Never decides what
-is asked next, nor what is kept.
+it is handed to the work source on every pulse; a crash between pulses loses nothing but the effort. Never decides
+what is asked next, nor what is kept.
 
     running   leases are asked for, served and settled
     draining  no new leases, no new requests; what is in flight ends, the rest is released
@@ -19,22 +19,22 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 from skitter.clock import Clock
-from skitter.desk.brain import COMMITTED_AT_ONCE, Brain, Delivery, Standing
-from skitter.desk.desk import ended_by
-from skitter.fetch.curl import TooLate
-from skitter.fetch.ticks import Ticks
+from skitter.committer.committer import ended_by
+from skitter.committer.work_source import COMMITTED_AT_ONCE, Delivery, Standing, WorkSource
+from skitter.fetch.base import TooLate
+from skitter.fetch.timer_wheel import TimerWheel
 from skitter.frontier.base import Horizon
 from skitter.model import Failed, Host, HostLease, Task, Token
 from skitter.schedule.retry import RULES
 from skitter.settings import Settings
 from skitter.telemetry import Ended
-from skitter.worker.slots import Slots
+from skitter.worker.request_permits import RequestPermits
 from skitter.worker.step import Step
 
 # Outcomes wait about this long for company; the price of a kill is a refetch of what waited.
 _PULSE = 0.05
 # While others are served, leases that end wait so long for company; the more are held, the longer: each call of
-# the brain has its price, and the hosts rest meanwhile anyway.
+# the source has its price, and the hosts rest meanwhile anyway.
 _SHORTEST_WAIT, _LONGEST_WAIT, _WAIT_PER_LEASE = 0.005, 0.025, 2e-5
 # Seconds between two looks for leases that need more time, and at most so much of a lease: one of 2 s that is
 # looked at once a second may be let go before its second look.
@@ -44,7 +44,7 @@ _RENEWAL, _LOOK_AT = 1.0, 0.1
 _TICK = 0.005
 # Hosts held at once: at one page per host and second this is also the most pages per second.
 _MOST_LEASES = 4096
-# Asked for at once: 0.1 s of the brain's time, 0.5 on an overloaded machine. There 1,900 hosts in one go took
+# Asked for at once: 0.1 s of the source's time, 0.5 on an overloaded machine. There 1,900 hosts in one go took
 # longer than their leases of 2 s, so all were given back unserved, and leased again.
 _MOST_AT_ONCE = 256
 _RENEW_AT = 0.5
@@ -52,7 +52,7 @@ _RENEW_AT = 0.5
 # looks at it.
 _LET_GO_AT, _LET_GO_BEFORE = 0.1, 1.0
 _WATCH = 0.1
-# an enum's own attribute takes 0.1 us, eight times as long
+# bound once: looked up for every page
 _OPEN, _PAUSED, _CLOSING = Standing.OPEN, Standing.PAUSED, Standing.CLOSING
 
 
@@ -83,7 +83,7 @@ class Loop:
 
     def __init__(
         self,
-        brain: Brain,
+        source: WorkSource,
         step: Step,
         clock: Clock,
         settings: Settings,
@@ -93,18 +93,20 @@ class Loop:
     ) -> None:
         """The loop is over when `horizon` says that nothing is left to do. A worker among others has none, and
         is over when it is drained: the server knows when a crawl is, not its workers."""
-        self._brain = brain
+        self._source = source
         self._step = step
         self._clock = clock
         self._settings = settings
         self._name = name or f"{socket.gethostname()}-{os.getpid()}"
         self._horizon = horizon
-        self._slots = Slots(settings.fetch.concurrency, settings.fetch.connections, step.quiet, self._owed)
+        self._permits = RequestPermits(
+            settings.fetch.concurrency, settings.fetch.connections, step.quiet, self._owed
+        )
         self._leases: dict[Token, tuple[HostLease, float]] = {}
         self._serving: set[asyncio.Task[None]] = set()
         self._by_host: dict[Host, asyncio.Task[None]] = {}
         self._sleepers: set[asyncio.Future[None]] = set()
-        self._ticks = Ticks(_TICK)
+        self._ticks = TimerWheel(_TICK)
         self._deliveries: list[Delivery] = []
         self._given_up: list[tuple[Host, Token]] = []
         self._wake = asyncio.Event()
@@ -131,8 +133,8 @@ class Loop:
                     await self._renew(now)
                 # After the renewal: a lease that ran out while we were paused is still ours if nobody took it,
                 # and its request may still be in flight.
-                await self._brain.beat(now)
-                self._slots.look()
+                await self._source.beat(now)
+                self._permits.admit_waiting()
                 ended = await self._lease_more()
                 if ended is not None:
                     return ended
@@ -156,6 +158,14 @@ class Loop:
             _set(woken)
         self._wake.set()
 
+    def change_settings(self, settings: Settings) -> None:
+        """Takes over `fetch.concurrency` and `crawl.linger`; requests in flight end as usual."""
+        self._settings = settings
+        self.change_concurrency(settings.fetch.concurrency)
+
+    def change_concurrency(self, requests: int) -> None:
+        self._permits.change(requests)
+
     # -- the pulse
 
     async def _pause(self) -> None:
@@ -178,17 +188,17 @@ class Loop:
         deliveries, self._deliveries = self._deliveries, []
         given_up, self._given_up = self._given_up, []
         if deliveries:
-            await self._brain.settle(deliveries, self._slots.look)
+            await self._source.settle(deliveries, self._permits.admit_waiting)
         if given_up:
-            await self._brain.release(given_up)
+            await self._source.release(given_up)
 
     def _owed(self) -> int:
         """What was read and is not committed is repeated after a kill, like what is in flight; so beyond what one
         commit takes it keeps its places. All are read at once after a pause, and one kill repeated 499."""
-        return max(0, len(self._deliveries) + self._brain.uncommitted - COMMITTED_AT_ONCE)
+        return max(0, len(self._deliveries) + self._source.uncommitted - COMMITTED_AT_ONCE)
 
     async def _lease_more(self) -> Ended | None:
-        standing = self._brain.standing
+        standing = self._source.standing
         if standing is _CLOSING and not self.draining:
             self.drain()
         if self.draining:
@@ -197,10 +207,10 @@ class Loop:
             return None
         # With others about, no host is taken that would have to wait here for a place. Alone, as many wait as
         # there are places: more would only have to be renewed.
-        crowded = self._slots.waiting > (0 if self._horizon is None else self._settings.fetch.concurrency)
+        crowded = self._permits.waiting > (0 if self._horizon is None else self._settings.fetch.concurrency)
         capacity = 0 if crowded else min(_MOST_AT_ONCE, _MOST_LEASES - len(self._leases))
         if capacity > 0:
-            leases = await self._brain.lease(self._name, capacity, self._settings.frontier.lease_duration)
+            leases = await self._source.lease(self._name, capacity, self._settings.frontier.lease_duration)
             for lease in leases:
                 self._leases[lease.token] = (lease, lease.deadline)
                 self._spawn(lease)
@@ -219,7 +229,7 @@ class Loop:
         duration = self._settings.frontier.lease_duration
         soon = [lease for lease, deadline in self._leases.values() if deadline - now < duration * _RENEW_AT]
         held = [(lease.host, lease.token) for lease in soon]
-        deadlines = await self._brain.renew([*held, *self._unsettled()], duration)
+        deadlines = await self._source.renew([*held, *self._unsettled()], duration)
         if deadlines is None:
             return
         for lease, deadline in zip(soon, deadlines, strict=False):
@@ -238,7 +248,7 @@ class Loop:
         return min(_RENEWAL, self._settings.frontier.lease_duration * _LOOK_AT)
 
     def _beside(self) -> tuple[asyncio.Task[None], ...]:
-        """What a brain elsewhere asks for: the loop may be waiting for its answer for as long as its patience."""
+        """Duties of a worker elsewhere: the loop itself may wait long for a response."""
         tasks = tuple(asyncio.create_task(duty()) for duty in (self._keep_renewing, self._watch_deadlines))
         for task in tasks:
             task.add_done_callback(self._note_fault)
@@ -331,36 +341,36 @@ class Loop:
         """Serve tasks one after the other; True when some were left undone."""
         may_start = partial(self._may_start, lease)
         for task in todo:
-            if not self._try_claim_slot(pace):
-                await self._claim_slot(pace)
+            if not self._try_claim_permit(pace):
+                await self._claim_permit(pace)
             try:
                 if self._delivered(await self._step.run(lease, task, may_start), pace):
                     return True
             except TooLate:
                 return True
             finally:
-                self._slots.release()
+                self._permits.release()
         return False
 
-    def _try_claim_slot(self, pace: Pace) -> bool:
+    def _try_claim_permit(self, pace: Pace) -> bool:
         """Whether there was nothing to wait for."""
         now = self._clock.now()
-        if not pace.is_due(now) or not self._slots.try_acquire():
+        if not pace.is_due(now) or not self._permits.try_acquire():
             return False
         pace.begin(now)
         return True
 
-    async def _claim_slot(self, pace: Pace) -> None:
+    async def _claim_permit(self, pace: Pace) -> None:
         """Wait for the host's pace outside the slot, so that its delay never keeps others from being asked."""
         while True:
             while (wait := pace.wait()) > 0 and not self.draining:
                 await self._sleep(wait)
-            await self._slots.acquire()
+            await self._permits.acquire()
             now = self._clock.now()
             if pace.is_due(now) or self.draining:
                 pace.begin(now)
                 return
-            self._slots.release()
+            self._permits.release()
 
     async def _sleep(self, seconds: float) -> None:
         """Like asyncio.sleep, but `drain` ends it."""
@@ -374,10 +384,10 @@ class Loop:
             self._sleepers.discard(woken)
 
     def _may_start(self, lease: HostLease) -> bool:
-        """With the brain in this process a lease that we hold is ours however late it is: `run` renews it before
-        the brain looks. On an overloaded machine all would be given back otherwise, and leased again."""
+        """With the source in this process a lease that we hold is ours however late it is: `run` renews it before
+        the source looks. On an overloaded machine all would be given back otherwise, and leased again."""
         held = self._leases.get(lease.token)
-        if held is None or self.draining or self._brain.standing is not _OPEN:
+        if held is None or self.draining or self._source.standing is not _OPEN:
             return False
         return self._horizon is not None or self._clock.now() < held[1]
 

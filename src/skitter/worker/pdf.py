@@ -15,6 +15,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 
 import msgspec
 
+from skitter.confinement import child_environment
 from skitter.parse.pdf import PdfReading
 from skitter.settings import FetchSettings
 
@@ -83,7 +84,13 @@ class PdfReader:
         self._asked = 0
         program = ("-P", "-m", "skitter.worker.pdf_child", str(self._memory), str(os.getpid()))
         return await asyncio.create_subprocess_exec(
-            sys.executable, *program, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+            sys.executable,
+            *program,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            start_new_session=True,
+            env=child_environment(),
         )
 
     async def _last_words(self) -> str:

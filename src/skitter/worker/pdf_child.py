@@ -2,15 +2,12 @@
 
 Beside the path of a URL: `worker/pdf.py` starts it at the first PDF, and kills it when it takes too long. It is
 the only place where the C++ of pdfium meets bytes of strangers, so it must hold nothing that matters: no
-sockets, no files, no secrets, a bounded address space, and a life no longer than its parent's.
+environment, no sockets, no files but Python's own, a bounded address space, a life no longer than its parent's.
 """
 
 from __future__ import annotations
 
 import ctypes
-import os
-import resource
-import signal
 import sys
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -19,6 +16,7 @@ import msgspec
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
+from skitter.confinement import confine
 from skitter.parse.pdf import PdfReading
 
 LENGTH = 8  # bytes that say how long the message after them is
@@ -26,7 +24,6 @@ MOST_PAGES = 5000
 MOST_CHARACTERS = 2_000_000
 MOST_LINKS = 10_000
 _LONGEST_LINK = 2048
-_PR_SET_PDEATHSIG = 1
 
 
 def serve(requests: BinaryIO, replies: BinaryIO) -> None:
@@ -103,15 +100,6 @@ def _links(document: pdfium.PdfDocument, page: pdfium.PdfPage) -> Iterator[str]:
             yield buffer.raw[: length - 1].decode("utf-8", "replace")
 
 
-def _confine(memory: int, parent: int) -> None:
-    """Bounded, and dead as soon as the parent is; a pipe that ends would be seen only between two PDFs."""
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the line above
-        sys.exit(0)
-
-
 if __name__ == "__main__":
-    _confine(memory=int(sys.argv[1]), parent=int(sys.argv[2]))
+    confine(int(sys.argv[2]), memory=int(sys.argv[1]))
     serve(sys.stdin.buffer, sys.stdout.buffer)

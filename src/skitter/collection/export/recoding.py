@@ -11,8 +11,8 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from skitter.archive.cdxj import line_end
-from skitter.archive.coding import Coder, stem_of
+from skitter.archive.warc.cdxj import line_end
+from skitter.archive.warc.coding import Coder, stem_of
 from skitter.collection.captures import parse_line
 from skitter.collection.layout import SegmentAt
 from skitter.collection.members import Member, read_members

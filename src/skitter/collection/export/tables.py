@@ -7,15 +7,14 @@ from pathlib import Path
 
 from skitter.collection.captures import whole_lines
 from skitter.collection.collection import Collection
-from skitter.collection.layout import TABLES
-from skitter.collection.schema import COLUMNS
-from skitter.collection.tables import sql_fault
+from skitter.collection.tables import columns_of, sql_fault
+from skitter.errors import UsageError
 
 Advance = Callable[[int], None]
 
 
 def write_parquet(collection: Collection, target: Path, where: str, advance: Advance) -> int:
-    """`pages.parquet`, and of `links` and `text` what belongs to those pages."""
+    """`pages.parquet`, and of every other table the rows of those pages."""
     import duckdb
 
     matching = collection.count(where)
@@ -23,8 +22,8 @@ def write_parquet(collection: Collection, target: Path, where: str, advance: Adv
     chosen = f"(select url, fetch_time from pages {condition})"
     with collection.duckdb() as database:
         try:
-            for table in TABLES:
-                columns = ", ".join(f'"{name}"' for name in COLUMNS[table])
+            for table in collection.layout.parts:
+                columns = ", ".join(f'"{name}"' for name in columns_of(database, table))
                 rows = condition if table == "pages" else f"where (url, fetch_time) in {chosen}"
                 file = str(target / f"{table}.parquet").replace("'", "''")
                 database.execute(
@@ -36,6 +35,37 @@ def write_parquet(collection: Collection, target: Path, where: str, advance: Adv
             raise sql_fault(error) from error
     advance(matching)
     return matching
+
+
+ITEM_FORMS = {
+    "parquet": "format parquet, compression zstd",
+    "csv": "format csv, header",
+    "jsonl": "format json, array false",
+}
+
+
+def write_items(
+    collection: Collection, target: Path, where: str, advance: Advance, *, kind: str, form: str
+) -> int:
+    """The newest items of one type, a column for each field, of the pages that the condition lets through."""
+    import duckdb
+
+    condition = f"where (url, fetch_time) in (select url, fetch_time from pages where (\n{where}\n))"
+    name, file = kind.replace('"', '""'), str(target).replace("'", "''")
+    with collection.duckdb() as database:
+        try:
+            rows = f'select * from "{name}" {condition if where.strip() else ""} order by url'
+            database.execute(f"copy ({rows}) to '{file}' ({ITEM_FORMS[form]})")
+            found = database.execute(f"select count(*) from ({rows})").fetchone()
+        except duckdb.CatalogException:
+            raise UsageError(
+                f'there are no items of type {kind}: ask with "select type, count(*) from items group by 1"'
+            ) from None
+        except duckdb.IOException as error:
+            raise OSError(_errno_of(error), str(error).splitlines()[0][:200]) from error
+        except duckdb.Error as error:
+            raise sql_fault(error) from error
+    return int(found[0]) if found else 0
 
 
 def _errno_of(error: Exception) -> int:

@@ -10,16 +10,17 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from skitter import __version__
-from skitter.archive import warc
-from skitter.archive.cdxj import index_line
-from skitter.archive.coding import GZIP, Coder, coding_of, decoded
-from skitter.archive.surt import surt
+from skitter.archive.warc import records
+from skitter.archive.warc.cdxj import index_line
+from skitter.archive.warc.coding import GZIP, Coder, coding_of, decode_record
+from skitter.archive.warc.surt import surt
 from skitter.collection.captures import segment_file
 from skitter.collection.collection import Collection, Page
 from skitter.collection.export.contents import READABLE
@@ -200,7 +201,7 @@ def filtered_warc(
     lines."""
     about = {"description": f"records of {Path(collection.name).name} where {where}"}
     coder = GZIP.coder(_LEVEL)
-    info = coder.page(warc.warcinfo(next(warc.record_ids()), warc.warc_date(now), name, about))
+    info = coder.page(records.warcinfo(next(records.record_ids()), records.warc_date(now), name, about))
     yield info
     position = len(info)
     companions = Companions(collection)
@@ -264,17 +265,17 @@ class Companions:
 def _member(collection: Collection, at: RecordAt, coder: Coder) -> bytes:
     coding = coding_of(at.segment)
     member = collection.source.read(segment_file(collection.layout, at.segment), at.offset, at.length)
-    return member if coding is coder.coding else coder.page(decoded(member, coding))
+    return member if coding is coder.coding else coder.page(decode_record(member, coding))
 
 
 def _line(record: Record, length: int, offset: int, name: str) -> bytes:
     revisit = record.kind == "revisit"
-    mime = "warc/revisit" if revisit else warc.media_type_of(record.header("content-type")) or "unk"
-    detected = "" if revisit else warc.media_type_of(record.fields.get("warc-identified-payload-type", ""))
+    mime = "warc/revisit" if revisit else records.media_type_of(record.header("content-type")) or "unk"
+    detected = "" if revisit else records.media_type_of(record.fields.get("warc-identified-payload-type", ""))
     return index_line(
         key=surt(record.url),
         uri=record.url,
-        date=record.date,
+        stamp=re.sub(r"[-:T]", "", record.date[:19]),
         mime=mime,
         detected=detected,
         status=record.status,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from skitter.archive.coding import OPEN, stem_of
 from skitter.archive.segments import INDEX
+from skitter.archive.warc.coding import OPEN, stem_of
 from skitter.collection.collection import Collection
 from skitter.collection.layout import Layout, SegmentAt
 from skitter.collection.verify.findings import Ledger, Report

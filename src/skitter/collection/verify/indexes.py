@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from skitter.archive.surt import surt
+from skitter.archive.warc.surt import surt
 from skitter.collection.captures import Capture, parse_line, whole_lines
 from skitter.collection.layout import SegmentAt
 from skitter.collection.source import Source
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 Sums = dict[str, tuple[int, int]]
 """By segment: how many index lines, and the sum of their hashes, whatever their order."""
 _MASK = (1 << 64) - 1
+_HOST = re.compile(r"https?://((?:[a-z0-9_-]+\.)*[a-z0-9_-]+\.?)(?::\d+)?/", re.IGNORECASE)
+_WWW = re.compile(r"www\d*")
 
 
 def check_index(
@@ -55,7 +58,7 @@ def _check_line(
         return
     if capture.at.segment != segment.name:
         report.defect(segment.index, position, f"the line is of another file: {capture.at.segment[:100]}")
-    if capture.key != surt(capture.url):
+    if not is_key_of(capture.key, capture.url):
         report.defect(segment.index, position, f"the key is not that of {capture.url[:100]}")
     answer = answers.get(capture.at.offset)
     if answer is None:
@@ -65,6 +68,22 @@ def _check_line(
         said = Answer(capture.at.length, capture.url, capture.stamp, capture.status, capture.digest)
         for what in _differences(said, answer):
             report.defect(segment.index, position, f"{what} (record at {capture.at.offset})")
+
+
+def is_key_of(key: str, url: str) -> bool:
+    """By the rule that writes keys, and by the host alone: a fault of that rule must not pass because it is asked
+    again. A page under the key of another host would be served as that host's."""
+    return key == surt(url) and names_host(key, url)
+
+
+def names_host(key: str, url: str) -> bool:
+    """Whether a key has all labels of the URL's host, but for a leading `www`. Hosts that are no names pass."""
+    host = _HOST.match(url)
+    if host is None:
+        return True
+    said = key.partition(")")[0].partition(":")[0].split(",")[::-1]
+    labels = host[1].lower().strip(".").split(".")
+    return said == labels or (said == labels[1:] and _WWW.fullmatch(labels[0]) is not None)
 
 
 def _differences(said: Answer, answer: Answer) -> list[str]:
@@ -120,8 +139,8 @@ def check_rows(
 ) -> None:
     """A finished segment has a row for each answer or, written without tables, none at all."""
     rows = database.execute(
-        "select warc_record_offset, warc_record_length, url, fetch_status, coalesce(content_digest, '') "
-        "from parts where warc_filename = ? and (warc_record_offset < ? or not ?)",
+        "select warc_record_offset, warc_record_length, url, fetch_status, coalesce(content_digest, ''), "
+        "url_surtkey from pages_in_parts where warc_filename = ? and (warc_record_offset < ? or not ?)",
         [segment.name, limit, segment.is_growing],
     )
     named: set[int] = set()
@@ -137,7 +156,7 @@ def check_rows(
 def _check_row(
     row: tuple[Any, ...], segment: SegmentAt, answers: dict[int, Answer], named: set[int], report: Report
 ) -> None:
-    offset, length, url, status, digest = row
+    offset, length, url, status, digest, key = row
     answer = answers.get(offset)
     place = f"the row of {url[:200]}"
     if offset in named:
@@ -146,6 +165,8 @@ def _check_row(
     if answer is None:
         report.defect("pages", None, f"{place}: no record begins at {offset} of {segment.file}")
         return
+    if not is_key_of(key, url):
+        report.defect("pages", None, f"{place}: url_surtkey is not that of the URL")
     # The digest of a 304's body is left out of its record.
     said = Answer(length, url, answer.stamp, status or 0, digest if answer.digest else "")
     for what in _differences(said, answer):

@@ -13,7 +13,7 @@ from hashlib import sha256
 
 import msgspec
 
-from skitter.archive.warc import digest_field
+from skitter.archive.warc.records import digest_field
 from skitter.collection.layout import SegmentAt
 from skitter.collection.members import Broken, Member, read_members
 from skitter.collection.record import Record, excess_fault, parse_record

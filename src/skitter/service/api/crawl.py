@@ -6,9 +6,12 @@ import msgspec
 
 from skitter import __version__
 from skitter.frontier.base import Stats
-from skitter.service.access import Role
-from skitter.service.brain import Brain
-from skitter.service.routes import Call, Route
+from skitter.service.api_context import ApiContext
+from skitter.service.http.access import Role
+from skitter.service.http.problem import Trouble
+from skitter.service.http.routes import Call, Route
+from skitter.service.steering.running import Running
+from skitter.service.steering.settings import SettingsAsked, SettingsNow
 
 _GROUP = "crawl"
 
@@ -16,10 +19,6 @@ _GROUP = "crawl"
 class Alive(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     version: str
-
-
-class Running(msgspec.Struct, frozen=True, kw_only=True):
-    paused: bool
 
 
 class CrawlStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,24 +29,34 @@ class CrawlStats(msgspec.Struct, frozen=True, kw_only=True):
     stats: Stats
 
 
-async def alive(brain: Brain, call: Call[None, None]) -> Alive:
+async def alive(context: ApiContext, call: Call[None, None]) -> Alive:
     return Alive(status="ok", version=__version__)
 
 
-async def stats(brain: Brain, call: Call[None, None]) -> CrawlStats:
+async def stats(context: ApiContext, call: Call[None, None]) -> CrawlStats:
     return CrawlStats(
-        now=brain.clock.now(), paused=brain.control.is_paused, stats=await brain.frontier.stats()
+        now=context.clock.now(),
+        paused=context.committer.is_paused_by_operator,
+        stats=await context.frontier.stats(),
     )
 
 
-async def pause(brain: Brain, call: Call[None, None]) -> Running:
-    brain.control.pause()
+async def pause(context: ApiContext, call: Call[None, None]) -> Running:
+    context.committer.pause()
     return Running(paused=True)
 
 
-async def resume(brain: Brain, call: Call[None, None]) -> Running:
-    brain.control.resume()
+async def resume(context: ApiContext, call: Call[None, None]) -> Running:
+    context.committer.resume()
     return Running(paused=False)
+
+
+async def settings(context: ApiContext, call: Call[None, None]) -> SettingsNow:
+    return context.in_force.told()
+
+
+async def change_settings(context: ApiContext, call: Call[SettingsAsked, None]) -> SettingsNow:
+    return context.in_force.change(call.body)
 
 
 ROUTES = (
@@ -87,5 +96,28 @@ ROUTES = (
         summary="Hand out work again",
         call=resume,
         answer=Running,
+    ),
+    Route(
+        method="GET",
+        path="/v1/settings",
+        role=Role.READ,
+        group=_GROUP,
+        summary="The settings in force",
+        call=settings,
+        answer=SettingsNow,
+    ),
+    Route(
+        method="PATCH",
+        path="/v1/settings",
+        role=Role.OPERATOR,
+        group=_GROUP,
+        summary="Change settings of the running crawl",
+        detail=(
+            "Only those that `can_change` names; the others need a restart. A change is kept for later runs."
+        ),
+        call=change_settings,
+        body=SettingsAsked,
+        answer=SettingsNow,
+        problems=(Trouble.NEEDS_RESTART, Trouble.UNKNOWN_SETTING, Trouble.BAD_SETTING),
     ),
 )

@@ -1,4 +1,4 @@
-"""Dead letters: URLs without hope, which wait for the operator."""
+"""What goes back to its queue: dead letters, which wait for the operator, and what is to be looked at again."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import msgspec
 from msgspec import Meta
 
 from skitter.frontier.base import DeadLetter
-from skitter.service.access import Role
-from skitter.service.api.hosts import named
-from skitter.service.brain import Brain
-from skitter.service.problem import Trouble
-from skitter.service.routes import Call, Route
+from skitter.service.api_context import ApiContext
+from skitter.service.http.access import Role
+from skitter.service.http.problem import Trouble
+from skitter.service.http.routes import Call, Route
+from skitter.service.steering import urls as steering
+from skitter.service.steering.hosts import HostName, named
+from skitter.service.steering.urls import RefreshAsked, Refreshed, RequeueAsked, Requeued
 
 _GROUP = "dead letters"
-
-HostName = Annotated[str, Meta(min_length=1, max_length=300)]
-Url = Annotated[str, Meta(min_length=1, max_length=8192)]
 
 
 class LettersAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,35 +28,21 @@ class Letters(msgspec.Struct, frozen=True, kw_only=True):
     dead_letters: list[DeadLetter]
 
 
-class RequeueAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One URL, a host's, or (`all`) every dead letter. The narrowest given counts; of nothing, nothing."""
-
-    url: Url | None = None
-    host: HostName | None = None
-    all: bool = False
-
-
-class Requeued(msgspec.Struct, frozen=True, kw_only=True):
-    requeued: int
-
-
-async def dead_letters(brain: Brain, call: Call[None, LettersAsked]) -> Letters:
+async def dead_letters(context: ApiContext, call: Call[None, LettersAsked]) -> Letters:
     asked = call.query
     hosts = [None] if asked.host is None else named(asked.host)
     found = [
-        letter for one in hosts for letter in await brain.frontier.dead_letters(limit=asked.limit, host=one)
+        letter for one in hosts for letter in await context.frontier.dead_letters(limit=asked.limit, host=one)
     ]
     return Letters(dead_letters=found[: asked.limit])
 
 
-async def requeue(brain: Brain, call: Call[RequeueAsked, None]) -> Requeued:
-    asked = call.body
-    if asked.url is not None:
-        return Requeued(requeued=await brain.frontier.requeue(url=asked.url))
-    if asked.host is not None:
-        moved = [await brain.frontier.requeue(host=one) for one in named(asked.host)]
-        return Requeued(requeued=sum(moved))
-    return Requeued(requeued=await brain.frontier.requeue() if asked.all else 0)
+async def requeue(context: ApiContext, call: Call[RequeueAsked, None]) -> Requeued:
+    return await steering.requeue(context.steered, call.body)
+
+
+async def refresh(context: ApiContext, call: Call[RefreshAsked, None]) -> Refreshed:
+    return await steering.refresh(context.steered, call.body)
 
 
 ROUTES = (
@@ -83,5 +68,20 @@ ROUTES = (
         body=RequeueAsked,
         answer=Requeued,
         problems=(Trouble.UNKNOWN_HOST,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/refresh",
+        role=Role.OPERATOR,
+        group="urls",
+        summary="Look again at what was fetched",
+        detail=(
+            "What has its final answer is queued once more, and asked for with the validators it came with: 304 "
+            "costs no body. If one of `urls` is not known, nothing is queued. Repeating it is harmless."
+        ),
+        call=refresh,
+        body=RefreshAsked,
+        answer=Refreshed,
+        problems=(Trouble.UNKNOWN_HOST, Trouble.BAD_CONDITION),
     ),
 )

@@ -9,13 +9,13 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
-from skitter.service.access import Role
-from skitter.service.brain import Brain
-from skitter.service.figures import told
-from skitter.service.history import Past
-from skitter.service.metrics import OPEN, PLAIN, exposition, prefers_open
-from skitter.service.problem import Problem, Trouble
-from skitter.service.routes import TEXT, Call, Route
+from skitter.service.api_context import ApiContext
+from skitter.service.http.access import Role
+from skitter.service.http.problem import Problem, Trouble
+from skitter.service.http.routes import TEXT, Call, Route
+from skitter.service.metrics.exposition import OPEN, PLAIN, exposition, prefers_open
+from skitter.service.metrics.figures import told
+from skitter.service.metrics.history import Past
 
 _GROUP = "monitoring"
 _SHOWN = 30
@@ -49,23 +49,23 @@ class HostsInTrouble(msgspec.Struct, frozen=True, kw_only=True):
     hosts: list[HostInTrouble]
 
 
-async def metrics(brain: Brain, call: Call[None, None]) -> Response:
-    now = brain.clock.now()
+async def metrics(context: ApiContext, call: Call[None, None]) -> Response:
+    now = context.clock.now()
     figures = told(
-        brain.telemetry,
-        brain.watch,
-        await brain.watch.readings.stats(brain.frontier, now, brain.measure),
-        folder=brain.folder.path,
-        is_paused=brain.control.is_paused,
+        context.telemetry,
+        context.watch,
+        await context.watch.readings.stats(context.frontier, now, context.measure),
+        folder=context.folder.path,
+        is_paused=context.committer.is_paused_by_operator,
         now=now,
     )
     is_open = prefers_open(call.request.headers.get("accept", ""))
-    text = exposition(figures, brain.watch.counted.latency, is_open=is_open)
+    text = exposition(figures, context.watch.counted.latency, is_open=is_open)
     return Response(text, headers={"content-type": OPEN if is_open else PLAIN})
 
 
-async def history(brain: Brain, call: Call[None, Asked]) -> Past:
-    recorded = brain.watch.history
+async def history(context: ApiContext, call: Call[None, Asked]) -> Past:
+    recorded = context.watch.history
     if recorded is None:
         raise Problem(
             Trouble.UNAVAILABLE,
@@ -74,12 +74,12 @@ async def history(brain: Brain, call: Call[None, Asked]) -> Past:
         )
     asked = call.query
     # a whole day takes 7 ms to read and sum, mostly outside of the interpreter's lock: others need not wait
-    return await asyncio.to_thread(recorded.past, asked.first, asked.last, asked.step, brain.clock.now())
+    return await asyncio.to_thread(recorded.past, asked.first, asked.last, asked.step, context.clock.now())
 
 
-async def errors(brain: Brain, call: Call[None, None]) -> HostsInTrouble:
-    now = brain.clock.now()
-    worst = brain.watch.troubles.worst(_SHOWN, now)
+async def errors(context: ApiContext, call: Call[None, None]) -> HostsInTrouble:
+    now = context.clock.now()
+    worst = context.watch.troubles.worst(_SHOWN, now)
     hosts = [
         HostInTrouble(
             host=one.host, failures=sum(one.kinds.values()), kinds=one.kinds, last=one.at, detail=one.detail
@@ -90,7 +90,7 @@ async def errors(brain: Brain, call: Call[None, None]) -> HostsInTrouble:
     for host in hosts:
         for kind, count in host.kinds.items():
             kinds[kind] = kinds.get(kind, 0) + count
-    return HostsInTrouble(since=brain.watch.troubles.since(now), kinds=kinds, hosts=hosts)
+    return HostsInTrouble(since=context.watch.troubles.since(now), kinds=kinds, hosts=hosts)
 
 
 ROUTES = (

@@ -9,18 +9,19 @@ from msgspec import Meta
 
 from skitter.frontier.base import HostExplanation, LeaseView
 from skitter.model import Host
-from skitter.service.access import Role
-from skitter.service.brain import Brain
-from skitter.service.problem import Problem, Trouble
-from skitter.service.routes import Call, Route
+from skitter.service.api_context import ApiContext
+from skitter.service.http.access import Role
+from skitter.service.http.problem import Problem, Trouble
+from skitter.service.http.routes import Call, Route
 
 _GROUP = "operators"
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """`role` is read, worker or operator."""
+    """`role` is read, worker, trusted-worker or operator; `name` is the token's, empty where there are none."""
 
     role: str
+    name: str = ""
 
 
 class LeasesAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,16 +38,16 @@ class HostAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     fetches: Annotated[int, Meta(ge=0, le=1000)] = 50
 
 
-async def whoami(brain: Brain, call: Call[None, None]) -> Caller:
-    return Caller(role=call.role.name.lower())
+async def whoami(context: ApiContext, call: Call[None, None]) -> Caller:
+    return Caller(role=call.caller.role.word, name=call.caller.name)
 
 
-async def leases(brain: Brain, call: Call[None, LeasesAsked]) -> Leases:
-    return Leases(leases=await brain.frontier.leases(limit=call.query.limit))
+async def leases(context: ApiContext, call: Call[None, LeasesAsked]) -> Leases:
+    return Leases(leases=await context.frontier.leases(limit=call.query.limit))
 
 
-async def explain_host(brain: Brain, call: Call[None, HostAsked]) -> HostExplanation:
-    found = await brain.frontier.explain_host(Host(call.path["host"]), fetches=call.query.fetches)
+async def explain_host(context: ApiContext, call: Call[None, HostAsked]) -> HostExplanation:
+    found = await context.frontier.explain_host(Host(call.path["host"]), fetches=call.query.fetches)
     if found is None:
         raise Problem(Trouble.UNKNOWN_HOST, "write it as https:%2F%2Fexample.org; /v1/hosts lists them")
     return found

@@ -13,14 +13,15 @@ import msgspec
 from msgspec import Meta
 
 from skitter.frontier.base import Settled, Settlement
-from skitter.model import Outcome, TaskKind, UrlState
-from skitter.service.access import Role
+from skitter.model import Outcome, UrlState
 from skitter.service.api.tasks import TaskId, ticket_of
-from skitter.service.brain import Brain
-from skitter.service.foreign import Failure, Report, outcome_of
-from skitter.service.problem import Problem, Trouble
-from skitter.service.routes import Call, Route
+from skitter.service.api_context import ApiContext
+from skitter.service.foreign_reports import Failure, Report, outcome_of
+from skitter.service.http.access import Caller, Role
+from skitter.service.http.problem import Problem, Trouble
+from skitter.service.http.routes import Call, Route
 from skitter.service.tickets import Ticket
+from skitter.worker.kinds import KINDS
 
 MOST_REPORTS = 500
 _GROUP = "work"
@@ -91,22 +92,22 @@ class FailuresTaken(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[FailureOfBatch, ...]
 
 
-async def result(brain: Brain, call: Call[Report, None]) -> ResultTaken:
-    ticket = ticket_of(brain, call.path["task_id"])
-    (settlement,) = await brain.settle((outcome_of(brain, ticket, call.body),))
+async def result(context: ApiContext, call: Call[Report, None]) -> ResultTaken:
+    ticket = ticket_of(context, call.path["task_id"], call.caller)
+    (settlement,) = await context.settle((outcome_of(context, ticket, call.body),))
     return ResultTaken(status=_standing(settlement), **_links(settlement))
 
 
-async def fail(brain: Brain, call: Call[Failure, None]) -> FailureTaken:
-    ticket = ticket_of(brain, call.path["task_id"])
-    (settlement,) = await brain.settle((outcome_of(brain, ticket, call.body),))
-    next_one = await _next_attempt(brain, ticket, settlement)
+async def fail(context: ApiContext, call: Call[Failure, None]) -> FailureTaken:
+    ticket = ticket_of(context, call.path["task_id"], call.caller)
+    (settlement,) = await context.settle((outcome_of(context, ticket, call.body),))
+    next_one = await _next_attempt(context, ticket, settlement)
     return msgspec.structs.replace(next_one, status=_standing(settlement))
 
 
-async def results(brain: Brain, call: Call[Reports, None]) -> ReportsTaken:
+async def results(context: ApiContext, call: Call[Reports, None]) -> ReportsTaken:
     taken: list[ReportTaken] = []
-    for _, settlement in await _settle_all(brain, call.body.results):
+    for _, settlement in await _settle_all(context, call.body.results, call.caller):
         if isinstance(settlement, Problem):
             taken.append(ReportTaken(status="refused", detail=settlement.detail))
         else:
@@ -115,13 +116,13 @@ async def results(brain: Brain, call: Call[Reports, None]) -> ReportsTaken:
     return ReportsTaken(results=tuple(taken))
 
 
-async def failures(brain: Brain, call: Call[Failures, None]) -> FailuresTaken:
+async def failures(context: ApiContext, call: Call[Failures, None]) -> FailuresTaken:
     taken: list[FailureOfBatch] = []
-    for ticket, settlement in await _settle_all(brain, call.body.failures):
+    for ticket, settlement in await _settle_all(context, call.body.failures, call.caller):
         if isinstance(settlement, Problem) or ticket is None:
             taken.append(FailureOfBatch(status="refused", detail=str(settlement)))
             continue
-        following = await _next_attempt(brain, ticket, settlement)
+        following = await _next_attempt(context, ticket, settlement)
         taken.append(FailureOfBatch(**{**msgspec.structs.asdict(following), "status": _standing(settlement)}))
     return FailuresTaken(failures=tuple(taken))
 
@@ -129,21 +130,23 @@ async def failures(brain: Brain, call: Call[Failures, None]) -> FailuresTaken:
 _One = tuple[Ticket | None, Settlement | Problem]
 
 
-async def _settle_all(brain: Brain, said: Sequence[TaskReport | TaskFailure]) -> list[_One]:
+async def _settle_all(
+    context: ApiContext, said: Sequence[TaskReport | TaskFailure], caller: Caller
+) -> list[_One]:
     """One commit for all that can be settled; what is wrong with the others, in their places."""
     answers: list[_One] = []
     outcomes: list[Outcome] = []
     places: list[int] = []
     for number, one in enumerate(said):
         try:
-            ticket = ticket_of(brain, one.task_id)
-            outcomes.append(outcome_of(brain, ticket, one))
+            ticket = ticket_of(context, one.task_id, caller)
+            outcomes.append(outcome_of(context, ticket, one))
         except Problem as problem:
             answers.append((None, problem))
         else:
             answers.append((ticket, _PENDING))
             places.append(number)
-    for number, settlement in zip(places, await brain.settle(outcomes), strict=True):
+    for number, settlement in zip(places, await context.settle(outcomes), strict=True):
         answers[number] = (answers[number][0], settlement)
     return answers
 
@@ -163,11 +166,11 @@ def _links(settlement: Settlement) -> dict[str, int]:
     }
 
 
-async def _next_attempt(brain: Brain, ticket: Ticket, settlement: Settlement) -> FailureTaken:
+async def _next_attempt(context: ApiContext, ticket: Ticket, settlement: Settlement) -> FailureTaken:
     if settlement.settled is Settled.STALE:
         return FailureTaken(status="stale")
-    if ticket.kind is TaskKind.ROBOTS:
-        host = await brain.frontier.host(ticket.host)
+    if KINDS[ticket.kind].is_rules:
+        host = await context.frontier.host(ticket.host)
         if host is None or settlement.gave_up:
             return FailureTaken(status="accepted", retry_count=host.failures_in_a_row if host else 0)
         return FailureTaken(
@@ -176,7 +179,7 @@ async def _next_attempt(brain: Brain, ticket: Ticket, settlement: Settlement) ->
             retry_count=host.failures_in_a_row,
             next_attempt_at=host.next_start,
         )
-    known = await brain.frontier.explain(ticket.url)
+    known = await context.frontier.explain(ticket.url)
     return FailureTaken(
         status="accepted",
         will_retry=settlement.state is UrlState.FAILED,
@@ -199,7 +202,7 @@ ROUTES = (
         call=result,
         body=Report,
         answer=ResultTaken,
-        problems=(Trouble.UNKNOWN_TASK, Trouble.CONTRADICTORY),
+        problems=(Trouble.UNKNOWN_TASK, Trouble.NOT_YOUR_TASK, Trouble.CONTRADICTORY),
         keyed=True,
     ),
     Route(
@@ -211,7 +214,7 @@ ROUTES = (
         call=fail,
         body=Failure,
         answer=FailureTaken,
-        problems=(Trouble.UNKNOWN_TASK, Trouble.CONTRADICTORY),
+        problems=(Trouble.UNKNOWN_TASK, Trouble.NOT_YOUR_TASK, Trouble.CONTRADICTORY),
         keyed=True,
     ),
     Route(

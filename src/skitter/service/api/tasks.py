@@ -7,6 +7,7 @@ delay apart. Unless a worker asks for more it gets one task of a host, so that a
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from typing import Annotated
 
 import msgspec
@@ -14,12 +15,13 @@ from msgspec import Meta
 
 from skitter.fetch.curl import user_agent
 from skitter.frontier.base import REMOTE
-from skitter.model import Host, HostLease, Task, TaskKind, Token
-from skitter.service.access import Role
-from skitter.service.brain import Brain
-from skitter.service.problem import Problem, Trouble
-from skitter.service.routes import Call, Route
+from skitter.model import Host, HostLease, Task, Token
+from skitter.service.api_context import ApiContext
+from skitter.service.http.access import Caller, Role
+from skitter.service.http.problem import Problem, Trouble
+from skitter.service.http.routes import Call, Route
 from skitter.service.tickets import LONGEST, Ticket
+from skitter.worker.kinds import KINDS
 
 MOST_TASKS = 1_000
 _GROUP = "work"
@@ -27,6 +29,13 @@ _SOONEST, _LATEST = 0.05, 10.0
 
 TaskId = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 Duration = Annotated[float, Meta(ge=1, le=3600)]
+
+
+class AskedKind(StrEnum):
+    """What a foreign worker has to tell apart: of a robots.txt its body is wanted."""
+
+    ROBOTS = "robots"
+    PAGE = "page"
 
 
 class LeaseAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,7 +56,7 @@ class TaskGiven(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     host: str
     domain: str
-    kind: TaskKind
+    kind: AskedKind
     attempt: int
     not_before: float
     wait_ms: int
@@ -95,41 +104,48 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
     leases: int
 
 
-async def lease(brain: Brain, call: Call[LeaseAsked, None]) -> LeaseGiven:
+async def lease(context: ApiContext, call: Call[LeaseAsked, None]) -> LeaseGiven:
     asked = call.body
     of_host = min(asked.tasks_per_host, asked.batch_size)
-    leases: list[HostLease] = []
-    if brain.is_open:
-        leases = await brain.frontier.lease(
-            REMOTE + asked.worker_id,
-            asked.batch_size // of_host,
-            asked.lease_duration_sec,
-            most_tasks=of_host,
-        )
-    now = brain.clock.now()
-    horizon = await brain.frontier.horizon()
+    leases = await context.committer.lease(
+        _worker_name(call.caller.name, asked.worker_id),
+        asked.batch_size // of_host,
+        asked.lease_duration_sec,
+        most_tasks=of_host,
+    )
+    now = context.clock.now()
+    horizon = await context.frontier.horizon()
     over = horizon.next_at is None or horizon.limit_reached
     return LeaseGiven(
-        tasks=tuple(_given(brain, one, number, now) for one in leases for number in range(len(one.tasks))),
+        tasks=tuple(
+            _given(context, one, number, now, call.caller.name)
+            for one in leases
+            for number in range(len(one.tasks))
+        ),
         now=now,
         next_at=horizon.next_at,
         retry_after_ms=0 if leases else _milliseconds(_pause(horizon.next_at, now)),
         finished=over and not horizon.leased_hosts,
-        paused=not brain.is_open,
-        user_agent=user_agent(brain.settings.identity),
+        paused=not context.is_open,
+        user_agent=user_agent(context.settings.identity),
     )
 
 
-def _given(brain: Brain, lease: HostLease, number: int, now: float) -> TaskGiven:
+def _worker_name(token_name: str, said: str) -> str:
+    """What the frontier calls the worker: who its token says, then what it calls itself."""
+    return f"{REMOTE}{token_name}/{said}" if token_name else REMOTE + said
+
+
+def _given(context: ApiContext, lease: HostLease, number: int, now: float, holder: str) -> TaskGiven:
     task: Task = lease.tasks[number]
     not_before = lease.not_before + number * lease.delay
-    verify = brain.settings.fetch.verify_tls if lease.verify_tls is None else lease.verify_tls
+    verify = context.settings.fetch.verify_tls if lease.verify_tls is None else lease.verify_tls
     return TaskGiven(
-        task_id=brain.seal.write(lease, task, now),
+        task_id=context.seal.write(lease, task, now, holder),
         url=task.url,
         host=lease.host,
         domain=_domain(lease.host),
-        kind=task.kind,
+        kind=AskedKind.ROBOTS if KINDS[task.kind].is_rules else AskedKind.PAGE,
         attempt=task.attempt,
         not_before=not_before,
         wait_ms=_milliseconds(not_before - now),
@@ -155,10 +171,10 @@ def _milliseconds(seconds: float) -> int:
     return max(0, math.ceil(seconds * 1000))
 
 
-async def renew(brain: Brain, call: Call[RenewAsked, None]) -> Renewed:
-    asked = [(task_id, ticket_of(brain, task_id)) for task_id in call.body.task_ids]
+async def renew(context: ApiContext, call: Call[RenewAsked, None]) -> Renewed:
+    asked = [(task_id, ticket_of(context, task_id, call.caller)) for task_id in call.body.task_ids]
     leases = _leases([ticket for _, ticket in asked])
-    deadlines = await brain.frontier.renew(leases, call.body.lease_duration_sec)
+    deadlines = await context.committer.renew(leases, call.body.lease_duration_sec)
     ends = dict(zip(leases, deadlines, strict=True))
     return Renewed(
         leases=tuple(
@@ -167,9 +183,9 @@ async def renew(brain: Brain, call: Call[RenewAsked, None]) -> Renewed:
     )
 
 
-async def release(brain: Brain, call: Call[ReleaseAsked, None]) -> Released:
-    leases = _leases([ticket_of(brain, task_id) for task_id in call.body.task_ids])
-    await brain.frontier.release(leases)
+async def release(context: ApiContext, call: Call[ReleaseAsked, None]) -> Released:
+    leases = _leases([ticket_of(context, task_id, call.caller) for task_id in call.body.task_ids])
+    await context.committer.release(leases)
     return Released(leases=len(leases))
 
 
@@ -177,10 +193,15 @@ def _leases(tickets: list[Ticket]) -> list[tuple[Host, Token]]:
     return list(dict.fromkeys((ticket.host, ticket.token) for ticket in tickets))
 
 
-def ticket_of(brain: Brain, task_id: str) -> Ticket:
-    ticket = brain.seal.read(task_id)
+def ticket_of(context: ApiContext, task_id: str, caller: Caller) -> Ticket:
+    ticket = context.seal.read(task_id)
     if ticket is None:
         raise Problem(Trouble.UNKNOWN_TASK, "use a task_id exactly as the lease gave it, on the same crawl")
+    if ticket.holder != caller.name:
+        context.committer.refuse_lease(REMOTE + caller.name, ticket.host)
+        raise Problem(
+            Trouble.NOT_YOUR_TASK, "use the token with which it was leased, or leave it to who leased it"
+        )
     return ticket
 
 
@@ -211,7 +232,7 @@ ROUTES = (
         call=renew,
         body=RenewAsked,
         answer=Renewed,
-        problems=(Trouble.UNKNOWN_TASK,),
+        problems=(Trouble.UNKNOWN_TASK, Trouble.NOT_YOUR_TASK),
     ),
     Route(
         method="POST",
@@ -223,6 +244,6 @@ ROUTES = (
         call=release,
         body=ReleaseAsked,
         answer=Released,
-        problems=(Trouble.UNKNOWN_TASK,),
+        problems=(Trouble.UNKNOWN_TASK, Trouble.NOT_YOUR_TASK),
     ),
 )

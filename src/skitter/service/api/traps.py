@@ -8,10 +8,12 @@ import msgspec
 from msgspec import Meta
 
 from skitter.frontier.base import TrapView
-from skitter.service.access import Role
-from skitter.service.brain import Brain
-from skitter.service.problem import Problem, Trouble
-from skitter.service.routes import Call, Route
+from skitter.service.api_context import ApiContext
+from skitter.service.http.access import Role
+from skitter.service.http.problem import Problem, Trouble
+from skitter.service.http.routes import Call, Route
+from skitter.service.steering import traps as steering
+from skitter.service.steering.traps import Undone
 
 _GROUP = "traps"
 _LONGEST_NUMBER = 18
@@ -27,21 +29,15 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     traps: list[TrapView]
 
 
-class Undone(msgspec.Struct, frozen=True, kw_only=True):
-    """`released` is how many URLs went back to their queues; 0 when the verdict was not in force."""
-
-    released: int
+async def traps(context: ApiContext, call: Call[None, TrapsAsked]) -> Traps:
+    return Traps(traps=await context.frontier.traps(limit=call.query.limit))
 
 
-async def traps(brain: Brain, call: Call[None, TrapsAsked]) -> Traps:
-    return Traps(traps=await brain.frontier.traps(limit=call.query.limit))
-
-
-async def undo_trap(brain: Brain, call: Call[None, None]) -> Undone:
+async def undo_trap(context: ApiContext, call: Call[None, None]) -> Undone:
     number = call.path["id"]
     if not (number.isascii() and number.isdecimal() and len(number) <= _LONGEST_NUMBER):
         raise Problem(Trouble.UNKNOWN_TRAP, "a verdict's id is a number; /v1/traps lists them")
-    return Undone(released=await brain.frontier.undo_trap(int(number)))
+    return await steering.undo_trap(context.steered, int(number))
 
 
 ROUTES = (

@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from skitter.frontier.base import Explanation
 from skitter.model import UrlKey
-from skitter.service.access import Role
-from skitter.service.archived import copy_of, text_of
-from skitter.service.brain import Brain
-from skitter.service.problem import Problem, Trouble
-from skitter.service.routes import TEXT, Call, Route
+from skitter.service.api_context import ApiContext
+from skitter.service.archived_copies import copy_of, text_of
+from skitter.service.http.access import Role
+from skitter.service.http.problem import Problem, Trouble
+from skitter.service.http.routes import TEXT, Call, Route
 
 _GROUP = "urls"
 _BYTES = "application/octet-stream"
@@ -25,37 +25,37 @@ class ExplainAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     url: Annotated[str, Meta(min_length=1, max_length=8192)]
 
 
-async def explain(brain: Brain, call: Call[None, ExplainAsked]) -> Explanation:
-    return await brain.frontier.explain(call.query.url)
+async def explain(context: ApiContext, call: Call[None, ExplainAsked]) -> Explanation:
+    return await context.frontier.explain(call.query.url)
 
 
-async def url_by_key(brain: Brain, call: Call[None, None]) -> Explanation:
-    return await brain.frontier.explain(await _url(brain, call))
+async def url_by_key(context: ApiContext, call: Call[None, None]) -> Explanation:
+    return await context.frontier.explain(await _url(context, call))
 
 
-async def archived_text(brain: Brain, call: Call[None, None]) -> Response:
-    url = await _url(brain, call)
-    text = await text_of(brain.folder.path, url, brain.settings.fetch)
+async def archived_text(context: ApiContext, call: Call[None, None]) -> Response:
+    url = await _url(context, call)
+    text = await text_of(context.folder.path, url, context.settings.fetch)
     return Response(text.encode("utf-8", "replace"), media_type=TEXT)
 
 
-async def archived_headers(brain: Brain, call: Call[None, None]) -> Response:
-    copy = await copy_of(brain.folder.path, await _url(brain, call), brain.settings.fetch)
+async def archived_headers(context: ApiContext, call: Call[None, None]) -> Response:
+    copy = await copy_of(context.folder.path, await _url(context, call), context.settings.fetch)
     return Response(copy.head.decode("latin-1").encode(), media_type=TEXT)
 
 
-async def archived_body(brain: Brain, call: Call[None, None]) -> Response:
-    copy = await copy_of(brain.folder.path, await _url(brain, call), brain.settings.fetch)
+async def archived_body(context: ApiContext, call: Call[None, None]) -> Response:
+    copy = await copy_of(context.folder.path, await _url(context, call), context.settings.fetch)
     return Response(copy.body, headers={"content-disposition": "attachment"}, media_type=_BYTES)
 
 
-async def _url(brain: Brain, call: Call[None, None]) -> str:
+async def _url(context: ApiContext, call: Call[None, None]) -> str:
     text = call.path["key"]
     try:
         key = bytes.fromhex(text) if len(text) == _KEY_DIGITS else b""
     except ValueError:
         key = b""
-    url = await brain.frontier.url_of(UrlKey(key)) if key else None
+    url = await context.frontier.url_of(UrlKey(key)) if key else None
     if url is None:
         raise Problem(
             Trouble.UNKNOWN_URL, "a key has 32 hexadecimal digits; /v1/explain?url=URL tells that of a URL"

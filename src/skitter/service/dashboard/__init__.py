@@ -14,8 +14,8 @@ from importlib.resources.abc import Traversable
 
 from starlette.responses import Response
 
-from skitter.service.brain import Brain
-from skitter.service.routes import Act, Call, Route
+from skitter.service.api_context import ApiContext
+from skitter.service.http.routes import Act, Call, Route
 
 _GROUP = "dashboard"
 _FRONT = "index.html"
@@ -42,7 +42,7 @@ def _serving(file: Traversable) -> Act:
         read = file.read_bytes()
         return read, f'"{sha256(read).hexdigest()[:24]}"'
 
-    async def asset(brain: Brain, call: Call[None, None]) -> Response:
+    async def asset(context: ApiContext, call: Call[None, None]) -> Response:
         body, tag = content()
         # asked about each time and sent only when it changed: a new version of skitter is seen at once
         headers = {"etag": tag, "cache-control": "no-cache"}

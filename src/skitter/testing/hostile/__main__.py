@@ -43,7 +43,9 @@ def announce(server: HostileServer, *, as_json: bool) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m skitter.testing.hostile", description=__doc__)
+    parser = argparse.ArgumentParser(
+        allow_abbrev=False, prog="python -m skitter.testing.hostile", description=__doc__
+    )
     parser.add_argument("--log", type=Path, metavar="FILE", help="write a row for every request")
     parser.add_argument("--json", action="store_true", help="announce as JSON")
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input is closed")

@@ -5,7 +5,7 @@ python -m skitter.testing.hostile --page > docs/hostile-web.md
 
 from __future__ import annotations
 
-from skitter.testing.hostile import codings, framing, heads, hosts, pages, redirects
+from skitter.testing.hostile import codings, framing, heads, hosts, pages, redirects, sitemaps
 from skitter.testing.hostile.case import Case
 
 GROUPS: dict[str, tuple[Case, ...]] = {
@@ -20,6 +20,7 @@ GROUPS: dict[str, tuple[Case, ...]] = {
     "Pages": pages.CASES,
     "Retry-After": hosts.RETRY_AFTER,
     "robots.txt": hosts.ROBOTS,
+    "Sitemaps": sitemaps.CASES,
     "Hosts that cannot be reached": hosts.UNREACHABLE,
 }
 CATALOGUE: dict[str, Case] = {case.name: case for group in GROUPS.values() for case in group}

@@ -67,11 +67,14 @@ def _log(path: Path | None) -> Iterator[BinaryIO | None]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
+        allow_abbrev=False,
         prog="python -m skitter.testing.traps",
         description="Serve a web of traps and of hosts that look like them.",
     )
     parser.add_argument("--seed", type=int, default=1, help="another seed is another web")
-    parser.add_argument("--scale", type=float, default=1.0, help="size of the honest hosts (1: 80,000 pages)")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="size of the honest hosts (1: 120,000 pages)"
+    )
     parser.add_argument("--cut", type=int, default=0, help="hosts of an endless domain, 0 for no end")
     parser.add_argument("--only", dest="kinds", action="append", default=[], metavar="KIND", help="no others")
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one")

@@ -14,9 +14,11 @@ from msgspec import Meta
 
 from skitter.testing.traps.dates import Calendar, Pages
 from skitter.testing.traps.domains import Subdomains
+from skitter.testing.traps.endless_catalogues import EndlessCatalogue
 from skitter.testing.traps.honest import HONEST, HOSTING, Hosting
 from skitter.testing.traps.paths import Babble, Growing, Loop, Missing, Repeating
-from skitter.testing.traps.queries import Facets, Search
+from skitter.testing.traps.queries import Echo, Facets, Search
+from skitter.testing.traps.registers import REGISTERS, Register
 from skitter.testing.traps.site import Book, Site
 from skitter.testing.traps.stamps import Canonical, SessionInPath, SessionInQuery, Tracked, Views
 
@@ -36,9 +38,11 @@ SNARES: dict[str, tuple[Callable[[str, int, int], Site], int]] = {
     "search": (Search, 2),
     "past-the-end": (Pages, 2),
     "canonical-loop": (Canonical, 2),
+    "endless-catalogue": (EndlessCatalogue, 3),
+    "echo": (Echo, 2),
 }
 SUBDOMAINS = 2
-KINDS = (*SNARES, "subdomains", *HONEST, "hosting")
+KINDS = (*SNARES, "subdomains", *HONEST, "hosting", *REGISTERS)
 Kind = Annotated[str, Meta(pattern=f"^({'|'.join(KINDS)})$")]
 Make = Callable[[], Site]
 
@@ -78,7 +82,16 @@ class TrapPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             partial(Hosting, "hosting", variant, self.seed, self._size(size))
             for variant, size in enumerate(HOSTING)
         ]
+        for kind, (_, sizes) in REGISTERS.items():
+            makers[kind] = [
+                partial(self._register, kind, variant, size) for variant, size in enumerate(sizes)
+            ]
         return makers
+
+    def _register(self, kind: str, variant: int, size: int) -> Register:
+        book = Register(kind, variant, self.seed)
+        REGISTERS[kind][0](book, self._size(size), variant)
+        return book
 
     def _book(self, kind: str, variant: int, size: int) -> Book:
         book = Book(kind, variant, self.seed)

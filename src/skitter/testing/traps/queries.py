@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from urllib.parse import parse_qsl
 
 from skitter.testing.sites import mix
 from skitter.testing.traps.site import Link, View
 from skitter.testing.traps.snares import LONGEST, Snare
-from skitter.testing.traps.words import number_of, word
+from skitter.testing.traps.words import number_of, slug, word
 
 FACETS = {
     "colour": ("red", "blue", "green", "black"),
@@ -109,3 +110,37 @@ class Search(Snare):
         text = f"Results for {last}" if found else f"Nothing was found for {last}"
         view = self.page("Search", text, [Link(href, "related") for href in related])
         return view._replace(entries=[Link(note, self.real.line(note)) for note in found])
+
+
+class Echo(Snare):
+    """What was asked for comes back as the title: of a search that leads to searches, or of tags without end."""
+
+    def doors(self) -> Sequence[Link]:
+        return [Link(("/find?q=" + word(self.seed), "/tags?page=1")[self.variant], "Popular")]
+
+    def inside(self, target: str) -> View | None:
+        if len(target) > LONGEST:
+            return None
+        return self._search(target) if self.variant == 0 else self._tags(target)
+
+    def _search(self, target: str) -> View | None:
+        asked = target.removeprefix("/find?q=")
+        if asked == target or not asked.replace("+", "a").isalpha():
+            return None
+        here = mix(self.seed, number_of(asked))
+        names = [f"{word(here, step)}+{word(here, step, 1)}" for step in range(6)]
+        links = [Link(f"/find?q={name}", name.replace("+", " ")) for name in names]
+        shown = asked.replace("+", " ")
+        return self.page(f"{shown} - search results", f"Nothing was found for {shown}.", links)
+
+    def _tags(self, target: str) -> View | None:
+        if found := re.fullmatch(r"/tag/([a-z-]{3,60})", target):
+            shown = found[1].replace("-", " ")
+            return self.page(f"{shown} - tag", f"Nothing is tagged {shown} yet.", ())
+        if not (found := re.fullmatch(r"/tags\?page=([0-9]{1,9})", target)):
+            return None
+        number = int(found[1])
+        ahead = [Link(f"/tags?page={number + step}", f"+{step}") for step in (1, 3, 30)]
+        names = [slug(self.seed, number, step) for step in range(40)]
+        view = self.page(f"Tags, page {number}", "", ahead)
+        return view._replace(entries=[Link(f"/tag/{name}", name.replace("-", " ")) for name in names])

@@ -33,6 +33,8 @@ class View(NamedTuple):
     around: Sequence[Link] = ()
     """Links of its navigation."""
     canonical: str = ""
+    rows: Sequence[Sequence[str]] = ()
+    """Of a table, after the text."""
 
 
 class Site(ABC):

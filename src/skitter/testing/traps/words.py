@@ -1,7 +1,7 @@
 """The prose of the trap web: words, titles and sentences, each picked by a number.
 
-Pure. A page is put together from sentences that are written once per process: a page of a hundred words costs
-some 10 us, and two pages with different numbers share next to nothing.
+Pure. A page is put together from sentences that are written once per process: two pages with different
+numbers share next to nothing.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ def _sentences() -> tuple[str, ...]:
     )
 
 
-def _dice(*numbers: int) -> memoryview:
-    """32 throws of 16 bits, for 1.5 us. Not by `mix`: what it makes of a number and a step hangs on few bits."""
+def dice(*numbers: int) -> memoryview:
+    """32 random numbers of 16 bits. Not by `mix`, whose result for a number and a step depends on few bits."""
     return memoryview(blake2b(str(numbers).encode()).digest()).cast("H")
 
 
 def word(*numbers: int) -> str:
     words = vocabulary()
-    return words[_dice(*numbers)[0] % len(words)]
+    return words[dice(*numbers)[0] % len(words)]
 
 
 def title(*numbers: int) -> str:
     words = vocabulary()
-    return " ".join([words[throw % len(words)] for throw in _dice(*numbers)[1:4]]).capitalize()
+    return " ".join([words[throw % len(words)] for throw in dice(*numbers)[1:4]]).capitalize()
 
 
 def slug(*numbers: int) -> str:
@@ -59,12 +59,12 @@ def slug(*numbers: int) -> str:
 def prose(sentences: int, *numbers: int) -> str:
     """32 sentences at most."""
     known = _sentences()
-    return " ".join([known[throw % _SENTENCES] for throw in _dice(*numbers)[:sentences]])
+    return " ".join([known[throw % _SENTENCES] for throw in dice(*numbers)[:sentences]])
 
 
 def token(alphabet: str, length: int, *numbers: int) -> str:
     """What passes for random, 32 characters at most."""
-    return "".join([alphabet[throw % len(alphabet)] for throw in _dice(*numbers)[:length]])
+    return "".join([alphabet[throw % len(alphabet)] for throw in dice(*numbers)[:length]])
 
 
 def number_of(text: str) -> int:

@@ -2,7 +2,7 @@
 // to read it.
 
 import { el, empty } from "./dom.js";
-import { hostPage } from "./router.js";
+import { hostPage, to } from "./router.js";
 import { count, plain, short } from "./words.js";
 
 const SHADES = 5;
@@ -20,7 +20,9 @@ export function heatMap(rows) {
     "tr",
     {},
     el("th", { scope: "col" }, "Host"),
-    kinds.map((kind) => el("th", { scope: "col", class: "kind" }, plain(kind))),
+    kinds.map((kind) =>
+      el("th", { scope: "col", class: "kind" }, el("a", { href: to("urls", [], { why: kind }) }, plain(kind)))
+    ),
     el("th", { scope: "col", class: "number" }, "All"),
   );
   const body = rows.map((row) =>

@@ -5,7 +5,7 @@ import { askToken } from "./dialog.js";
 import { el, fault, fill, loading } from "./dom.js";
 import { beatNow, onBeat, pulse } from "./pulse.js";
 import { here, hostPage } from "./router.js";
-import { count, plural, tick } from "./words.js";
+import { count, plural, seconds, tick } from "./words.js";
 import { overview } from "./views/overview.js";
 import { hosts } from "./views/hosts.js";
 import { host } from "./views/host.js";
@@ -62,9 +62,23 @@ onBeat(({ isUp, isBack, found }) => {
   const [words, kind] = !isUp ? ["reconnecting", "bad"] : found?.paused ? ["paused", "warn"] : ["live", "good"];
   link.textContent = words;
   link.className = `pill ${kind}`;
+  showAge(isUp);
   if (isBack) whoAmI().then(refresh, () => {});
   if (found) alarm(found.stats.politeness);
 });
+
+// Figures that nobody confirms any more are greyed, and say how old they are.
+const age = document.getElementById("age");
+let confirmed = 0;
+
+function showAge(isUp) {
+  if (isUp) confirmed = Date.now();
+  document.documentElement.toggleAttribute("data-stale", !isUp);
+  age.hidden = isUp || !confirmed;
+  age.textContent = isUp ? "" : `figures are ${seconds(Math.round((Date.now() - confirmed) / 1000))} old`;
+}
+
+setInterval(() => pulse.isUp === false && showAge(false), 1000);
 
 function alarm(ledger) {
   const alarms = document.getElementById("alarms");

@@ -1,6 +1,8 @@
 // One host: how it is treated and why, what its robots.txt says, what it answered, and the operator's policy.
 
-import { at, get, isOperator } from "../api.js";
+import { at, get, isOperator, post } from "../api.js";
+import { TimeChart } from "../chart.js";
+import { doing, notify } from "../dialog.js";
 import { el, empty, facts, fill, loading, outside, panel, Rows, table } from "../dom.js";
 import { Live } from "../live.js";
 import { to, urlPage } from "../router.js";
@@ -18,26 +20,73 @@ export function host(place) {
   const show = (found) => {
     fill(robots, rules(found));
     requests.show(found.fetches);
+    pace.show(found);
     return standing(found);
   };
   const without = () =>
     [robots, requests.element].forEach((part) => fill(part, empty("Nothing is known of it.")));
   const live = new Live(treated, () => get(at(`${path}/explain`, { fetches: 50 })), show, without);
   const policy = isOperator() ? policyForm(path, () => live.refresh()) : null;
+  const pace = paceChart();
   const panels = [
     panel("How it is treated", { span: policy ? 7 : 12, id: "standing" }, treated),
     policy,
+    panel("Its pace", { id: "pace" }, pace.element),
     panel("robots.txt", { id: "robots" }, robots),
     panel("Latest requests", { id: "fetches" }, requests.element),
   ];
-  const element = el("div", {}, heading(name), el("div", { class: "grid" }, panels));
+  const again = isOperator() ? retryButton(path, () => live.refresh()) : null;
+  const element = el("div", {}, heading(name, again), el("div", { class: "grid" }, panels));
   return { title: name, element, every: 5, refresh: () => live.refresh() };
 }
 
-function heading(name) {
+function retryButton(path, changed) {
+  const button = el("button", { type: "button", id: "retry" }, "Ask it again now");
+  return doing(button, async () => {
+    const { hosts } = await post(`${path}/retry`);
+    notify(hosts.map((one) => retried(one)).join(" "));
+    changed();
+  });
+}
+
+function retried({ host, standing, queued, retries }) {
+  if (standing === "blocked") return `${host} is blocked: clear its policy first.`;
+  const back = retries ? `, ${plural(retries, "retry", "retries")} among them` : "";
+  return `${host} waits for nothing but its delay: ${plural(queued, "URL")} queued${back}.`;
+}
+
+// Why it is asked as often as it is: in a sentence, and as its latest requests show it.
+function paceChart() {
+  const words = el("p", { class: "sentence-small" });
+  const chart = new TimeChart({
+    title: "Latest requests",
+    series: ["from one request to the next", "answered in"],
+    tints: ["series-1", "series-3"],
+    words: seconds,
+    height: 130,
+  });
+  const element = el("div", {}, words, chart.element);
+  const show = ({ pace, fetches }) => {
+    words.textContent = pace;
+    const points = gaps(fetches);
+    chart.element.hidden = points.length < 2;
+    if (points.length > 1) chart.show(points, points[0].at, points.at(-1).at);
+  };
+  return { element, show };
+}
+
+// `fetches` are newest first; a point has the time since the request before, and how long the answer took.
+function gaps(fetches) {
+  const inOrder = [...fetches].reverse();
+  return inOrder.slice(1).map((one, i) => ({ at: one.at, values: [one.at - inOrder[i].at, one.seconds] }));
+}
+
+function heading(name, again) {
   const letters = el("a", { href: to("dead", [], { host: name }) }, "its dead letters");
-  const under = el("p", { class: "under" }, outside(`${name}/`, "open the site"), " · ", letters);
-  return el("div", { class: "heading" }, el("div", { class: "grow" }, el("h1", { class: "url" }, name), under));
+  const all = el("a", { href: to("urls", [], { host: name }) }, "its URLs");
+  const under = el("p", { class: "under" }, outside(`${name}/`, "open the site"), " · ", all, " · ", letters);
+  const title = el("div", { class: "grow" }, el("h1", { class: "url" }, name), under);
+  return el("div", { class: "heading" }, title, again);
 }
 
 function standing({ view, worker, lease_until: until, last_failure: failure }) {

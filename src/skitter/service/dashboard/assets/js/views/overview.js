@@ -1,23 +1,24 @@
 // The crawl at a glance: how fast, how much waits, who works, what fails, and whether everybody was treated well.
 
-import { at, get, isOperator, post } from "../api.js";
+import { get, isOperator, post } from "../api.js";
 import { split } from "../chart.js";
 import { doing } from "../dialog.js";
-import { el, empty, fill, page, panel, Rows, table } from "../dom.js";
+import { el, empty, fill, page, panel } from "../dom.js";
 import { heatMap } from "../heat.js";
 import { Live } from "../live.js";
 import { beatNow, onBeat, pulse, speed } from "../pulse.js";
-import { hostPage, to } from "../router.js";
+import { to } from "../router.js";
+import { lastFetches, workers } from "./activity.js";
+import { glance } from "./glance.js";
 import { seedsForm } from "./seeds.js";
 import { trends } from "./trends.js";
 import { ago, count, now, plain, plural, round, seconds, short, size, sized, tone } from "../words.js";
 
-const MOST_LEASES = 10;
-
 export function overview() {
+  const top = glance();
   const drawn = trends();
-  const pause = pauseButton();
-  const parts = [figures(), drawn, standings(), errors(), workers(), pause];
+  const pause = pauseButton(top);
+  const parts = [top, figures(), drawn, standings(), errors(), workers(), lastFetches(), pause];
   const grid = el(
     "div",
     { class: "grid" },
@@ -38,11 +39,12 @@ export function overview() {
   };
 }
 
-function pauseButton() {
+function pauseButton(top) {
   const button = el("button", { type: "button", id: "pause" }, "Pause the crawl");
   doing(button, async () => {
     await post(pulse.last?.paused ? "/v1/crawl/resume" : "/v1/crawl/pause");
     beatNow();
+    top.refresh();
   });
   const beat = ({ paused }) => {
     button.textContent = paused ? "Resume the crawl" : "Pause the crawl";
@@ -119,7 +121,7 @@ function standings() {
       ofUrls,
       total(stats.urls)
         ? split(
-          URLS.map((name) => part(name, stats.urls[name], name === "dead_letter" ? to("dead") : null)),
+          URLS.map((name) => part(name, stats.urls[name], listOf(name))),
           "URLs by state",
         )
         : empty("No URL is known yet. Give the crawl a seed."),
@@ -134,48 +136,20 @@ function standings() {
 function part(name, value, href) {
   return { name: plain(name), value: value || 0, tone: tone(name), href };
 }
+function listOf(state) {
+  return state === "dead_letter" ? to("dead") : to("urls", [], { state });
+}
 function total(counts) {
   return Object.values(counts).reduce((sum, one) => sum + one, 0);
 }
 
-// -- errors, workers
+// -- errors
 
 function errors() {
   const place = el("div");
   const live = new Live(place, () => get("/v1/errors"), ({ hosts }) => heatMap(hosts));
   return {
     elements: panel("Errors by host and kind", { span: 7, id: "errors", isShort: true }, place),
-    refresh: () => live.refresh(),
-  };
-}
-
-function workers() {
-  const place = el("div");
-  const { element, body } = table("Host", "Worker", "Tasks#", "Ends#");
-  const rows = new Rows(
-    body,
-    (lease) =>
-      el(
-        "tr",
-        {},
-        el("td", { class: "wide" }, el("a", { class: "url", href: hostPage(lease.host) }, lease.host)),
-        el("td", { class: "wide" }, lease.worker),
-        el("td", { class: "number", "data-name": "Tasks" }, count(lease.tasks)),
-        el("td", { class: "number", "data-name": "Ends" }, ago(lease.deadline)),
-      ),
-  );
-  const live = new Live(place, () => get(at("/v1/leases", { limit: 1000 })), ({ leases }) => {
-    rows.show(leases.slice(0, MOST_LEASES), (lease) => lease.host);
-    const names = new Set(leases.map((lease) => lease.worker));
-    return leases.length
-      ? [
-        el("p", { class: "note" }, `${plural(names.size, "worker")}, ${plural(leases.length, "lease")}`),
-        element,
-      ]
-      : empty("No lease is out: nobody works, or nothing is ready.");
-  });
-  return {
-    elements: panel("Workers and leases", { span: 5, id: "workers", isShort: true }, place),
     refresh: () => live.refresh(),
   };
 }

@@ -8,6 +8,7 @@ import { count, now, rate, round, short, size } from "../words.js";
 
 const RANGES = { "15 min": 900, "1 h": 3600, "6 h": 21600, "24 h": 86400, "7 days": 604800 };
 const STEPS = 180;
+const SHORTEST = 60; // seconds that a chart spans at least
 const TIERS = ["F0", "F1", "F2", "F3"];
 let range = RANGES["15 min"]; // kept while other pages are looked at
 
@@ -64,11 +65,14 @@ async function history() {
   const until = now();
   const from = until - range;
   const step = Math.ceil(range / STEPS);
-  return {
-    past: await get(at("/v1/history", { from: from.toFixed(3), to: until.toFixed(3), step })),
-    from,
-    until,
-  };
+  const past = await get(at("/v1/history", { from: from.toFixed(3), to: until.toFixed(3), step }));
+  return { past, from: begin(past, from, until), until };
+}
+
+// A chart begins with the crawl: what was before it is not drawn as if nothing had happened then.
+function begin(past, from, until) {
+  const first = past.at.length ? past.at[0] : from;
+  return Math.max(from, Math.min(first, until - SHORTEST));
 }
 
 // Steps in which nobody sampled are left out of the answer; a gap is put there, so that no line runs across.

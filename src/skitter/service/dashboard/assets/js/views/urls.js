@@ -5,16 +5,27 @@ import { el, empty, facts, outside, page, panel, table } from "../dom.js";
 import { Live } from "../live.js";
 import { hostPage, urlPage } from "../router.js";
 import { ago, answer, count, pill, plural, seconds, size } from "../words.js";
+import { title, urlList } from "./urllist.js";
 
 const WHAT = "How it was found, what was decided and why, every request for it, and when it is due.";
 
+const LISTED = ["state", "why", "host", "after"];
+
 export function urls(place) {
+  const wanted = Object.fromEntries(LISTED.map((name) => [name, place.query.get(name) || ""]));
+  if (Object.values(wanted).some(Boolean)) return listed(wanted);
   const asked = place.query.get("url") || "";
   const shown = el("div", {}, empty(`Give a URL. ${WHAT}`));
   const element = page("Why is a URL where it is?", null, panel(null, {}, question(asked)), shown);
   if (!asked) return { title: "URLs", element };
   const live = new Live(shown, () => get(at("/v1/explain", { url: asked })), draw());
   return { title: asked, element, every: 5, refresh: () => live.refresh() };
+}
+
+function listed(wanted) {
+  const list = urlList(wanted);
+  const element = page(title(wanted), null, panel(null, {}, question("")), el("div", { class: "after" }, list.element));
+  return { title: title(wanted), element, every: 10, refresh: list.refresh };
 }
 
 function question(asked) {

@@ -1,0 +1,209 @@
+"""Is a delivery possible at all? Asked of every one that comes from another process, before anything is decided.
+
+Between the wire and the committer. Whether it counts is the frontier's decision; here is only asked whether a
+worker of ours could have made it: kind against result, times, URLs with the keys and hosts that follow from them,
+lengths, and its parcel. One that could not is refused alone, with a reason for its sender. Changes nothing.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from ipaddress import ip_address
+from math import isfinite
+
+from skitter.archive.parcel_check import ParcelCheck
+from skitter.archive.schema import ITEMS, choose_tables
+from skitter.committer.work_source import Delivery
+from skitter.frontier import link_batches
+from skitter.model import (
+    Discovered,
+    Failed,
+    Fetched,
+    Host,
+    Link,
+    LinkBatch,
+    LinkColumns,
+    NotModified,
+    Outcome,
+    Redirected,
+    Result,
+    RobotsRead,
+    TaskKind,
+)
+from skitter.robots.rules import MAX_BYTES as MAX_ROBOTS_BYTES
+from skitter.settings import Settings
+from skitter.urls.canonical import host_of, normalise
+from skitter.urls.keys import Keys, robots_key
+from skitter.urls.links import LinkReader
+
+# Seconds. A worker translates its times into the server's, and may be off by what an answer took.
+_AHEAD, _BEHIND = 60.0, 86_400.0
+_LONGEST_TEXT, _LONGEST_ADDRESS = 20_000, 100
+_LONGEST_SESSION = 65_536
+_LARGEST = 1 << 53
+_DEEPEST = 1 << 31
+_KEY, _DIGEST = 16, 32
+_MOST_LINKS = 100_000
+_MOST_URGENT = 255
+_OF_ROBOTS = (RobotsRead, Redirected, Failed, NotModified)
+_OF_URLS = (Fetched, Redirected, Failed, NotModified)
+
+
+class DeliveryCheck:
+    """Workers that a crawl started itself are believed that their records are records (`are_children`): to
+    inflate them again would be a quarter of what a page costs the crawl's own process."""
+
+    def __init__(self, settings: Settings, *, are_children: bool = False) -> None:
+        self._keys = Keys(settings.keys)
+        self._links = LinkReader(self._keys)
+        has_items = bool(settings.plugins.with_ or settings.extract)
+        tables = choose_tables(settings.archive.tables, (ITEMS,) if has_items else ())
+        most = max(settings.fetch.max_body, settings.sitemaps.max_body)
+        self._parcels = ParcelCheck(tables, most, inflates=not are_children)
+
+    def fault(self, delivery: Delivery, now: float) -> str:
+        """What is wrong with it; empty when nothing is."""
+        return (
+            _fault_of_outcome(delivery.outcome, now)
+            or self._fault_of_result(delivery.outcome.result)
+            or self._fault_of_parcel(delivery)
+        )
+
+    def _fault_of_result(self, result: Result) -> str:
+        if isinstance(result, Redirected):
+            return _too_long(result.location) or self._fault_of_target(result.target)
+        return self._fault_of_page(result) if isinstance(result, Fetched) else _fault_of_other(result)
+
+    def _fault_of_target(self, target: Discovered) -> str:
+        is_right = (
+            normalise(target.url) == target.url
+            and target.host == host_of(target.url)
+            and target.key in (self._keys.key_of(target.url), robots_key(target.host))
+            and 0 <= target.depth < _DEEPEST
+            and 0 <= target.hops < _DEEPEST
+            and 0 <= target.nesting < _DEEPEST
+        )
+        return "" if is_right else "the target of its redirect is no URL with its key and host"
+
+    def _fault_of_page(self, page: Fetched) -> str:
+        texts = (
+            page.content_type,
+            page.etag,
+            page.last_modified,
+            page.title,
+            page.directives,
+            page.note,
+            page.canonical,
+        )
+        if not 100 <= page.status <= 999 or not 0 <= page.size < _LARGEST:
+            return "its status or size is none"
+        if len(page.digest) not in (0, _DIGEST) or page.record is not None or page.copy is not None:
+            return "its digest or place is not for a worker to say"
+        if page.canonical and normalise(page.canonical) != page.canonical:
+            return "its canonical URL is none"
+        if not 0 <= page.already_sent < _LARGEST or len(page.already_sent_here) > _KEY * _MOST_LINKS:
+            return "its count of links is none"
+        return next(filter(None, map(_too_long, texts)), "") or self._fault_of_links(page)
+
+    def _fault_of_links(self, page: Fetched) -> str:
+        try:
+            link_batches.check(page.link_batches)
+        except ValueError as error:
+            return f"its links are none: {error}"
+        if sum(map(link_batches.size, page.link_batches)) > _MOST_LINKS:
+            return "it has too many links"
+        return next(filter(None, map(self._fault_of_batch, page.link_batches)), "")
+
+    def _fault_of_batch(self, batch: LinkBatch) -> str:
+        numbers = (batch.depth, batch.hops, batch.nesting, batch.priority or 0)
+        if batch.kind is TaskKind.ROBOTS or not all(0 <= number < _DEEPEST for number in numbers):
+            return "its links are of no kind or depth that links have"
+        if batch.parent is not None and len(batch.parent) != _KEY:
+            return "its links have no parent"
+        if batch.columns is not None and not _are_possible(batch.columns):
+            return "its links have dates or priorities that none have"
+        urls = link_batches.urls_of(batch)
+        base = urls[0] if urls[0].startswith("http") else "http://invalid./"
+        resolved = self._links.resolve(base, [Link(url) for url in urls])
+        told = zip(urls, link_batches.keys_of(batch), resolved, strict=True)
+        if any(found is None or found[:2] != (url, key) for url, key, found in told):
+            return "a link is not normalised, or its key is another's"
+        return ""
+
+    def _fault_of_parcel(self, delivery: Delivery) -> str:
+        outcome, parcel = delivery.outcome, delivery.parcel
+        if parcel is None:
+            return "" if isinstance(outcome.result, Failed) else "an answer without its record"
+        if fault := self._parcels.fault(parcel):
+            return fault
+        is_robots = outcome.kind is TaskKind.ROBOTS
+        if not is_robots and self._keys.key_of(parcel.url) != outcome.key:
+            return "its record is of another URL than its task"
+        return ""
+
+
+def _fault_of_outcome(outcome: Outcome, now: float) -> str:
+    if not isinstance(outcome.result, _OF_ROBOTS if outcome.kind is TaskKind.ROBOTS else _OF_URLS):
+        return "its result is not of its kind of task"
+    times = (outcome.sent_at, outcome.ended_at)
+    if not all(map(isfinite, times)) or not now - _BEHIND <= times[0] <= times[1] <= now + _AHEAD:
+        return "its times are not those of a request that was just made"
+    if len(outcome.host) > _LONGEST_TEXT or not _is_host(outcome.host):
+        return "its host is none"
+    if len(outcome.key) != _KEY or not 0 <= outcome.token < 1 << 63:
+        return "its key or token is none"
+    if outcome.session is not None and len(outcome.session) > _LONGEST_SESSION:
+        return "its session is too long"
+    return (
+        ""
+        if len(outcome.address) < _LONGEST_ADDRESS and _is_address(outcome.address)
+        else "its address is none"
+    )
+
+
+@lru_cache(maxsize=4096)
+def _is_host(host: Host) -> bool:
+    url = normalise(f"{host}/")
+    return url is not None and host_of(url) == host
+
+
+@lru_cache(maxsize=4096)
+def _is_address(text: str) -> bool:
+    try:
+        return not text or bool(ip_address(text))
+    except ValueError:
+        return False
+
+
+def _fault_of_other(result: NotModified | RobotsRead | Failed) -> str:
+    if result.record is not None:
+        return "its place is not for a worker to say"
+    if isinstance(result, NotModified):
+        return ""
+    if not 0 <= result.status <= 999 or not 0 <= result.size < _LARGEST:
+        return "its status or size is none"
+    if isinstance(result, Failed):
+        wait = result.retry_after
+        return _too_long(result.detail) or (
+            "" if wait is None or _is_wait(wait) else "its Retry-After is none"
+        )
+    if (
+        len(result.body) > MAX_ROBOTS_BYTES + 1
+        or len(result.digest) not in (0, _DIGEST)
+        or result.copy is not None
+    ):
+        return "its robots.txt is too long, or has no digest"
+    return _too_long(result.etag) or _too_long(result.last_modified)
+
+
+def _are_possible(columns: LinkColumns) -> bool:
+    dates = all(isfinite(at) for at in columns.lastmod if at is not None)
+    return dates and all(0 <= one <= _MOST_URGENT for one in columns.priority if one is not None)
+
+
+def _is_wait(seconds: float) -> bool:
+    return isfinite(seconds) and 0 <= seconds < _LARGEST
+
+
+def _too_long(text: str) -> str:
+    return "" if len(text) <= _LONGEST_TEXT else "one of its texts is too long"

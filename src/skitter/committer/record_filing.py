@@ -1,0 +1,44 @@
+"""Parcels into the archive, each body once: a body that is known already becomes a revisit record.
+
+A part of the committer. A body is known when the frontier has a committed copy of it, or when it was filed since
+the last commit, which the frontier cannot know yet.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from skitter.archive.store import Archive
+from skitter.committer.work_source import Delivery
+from skitter.model import Copy, Fetched, Outcome, RobotsRead
+
+# Bytes. A revisit record takes some 680 in the archive, as many as a short error page as it is.
+_WORTH_A_REVISIT = 512
+
+
+class RecordFiling:
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._fresh: dict[bytes, Copy] = {}
+
+    def file(self, delivery: Delivery, known: Copy | None) -> Outcome:
+        """The outcome, with where its exchange lies in the archive. `known` is the committed copy of its body."""
+        outcome, parcel = delivery.outcome, delivery.parcel
+        if parcel is None:
+            return outcome
+        original = known or self._fresh.get(parcel.digest)
+        again = None if 0 < parcel.size < _WORTH_A_REVISIT else original
+        archived = self._archive.place(parcel, again)
+        result = outcome.result
+        # Again with its body, where the copy that is known may yet be lost: then this one is known from now on.
+        is_new = original is None or (again is not None and not archived.is_revisit)
+        if not is_new or not parcel.size:
+            return replace(outcome, result=replace(result, record=archived.record))
+        copy = Copy(parcel.url, parcel.sent_at, archived.record_id, archived.record.segment)
+        self._fresh[parcel.digest] = copy
+        if isinstance(result, Fetched | RobotsRead):
+            return replace(outcome, result=replace(result, record=archived.record, copy=copy))
+        return replace(outcome, result=replace(result, record=archived.record))
+
+    def committed(self) -> None:
+        self._fresh.clear()

@@ -1,0 +1,107 @@
+"""The requests and responses between a committer and its workers in other processes, in msgpack.
+
+Between `worker_rpc.py` and `worker/remote_work_source.py`. Both are of one version of skitter: `join` checks it.
+Every request names its worker, that worker's incarnation and a number that grows. One that is sent again, because
+its response got lost, gets the same response. Times are the server's; a response carries the server's now.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from skitter.committer.work_source import Delivery, Standing
+from skitter.frontier.base import Settled
+from skitter.model import Host, HostLease, Token
+from skitter.settings import Settings
+
+JOIN, LEASE, SETTLE = "/v1/work/join", "/v1/work/lease", "/v1/work/settle"
+RENEW, RELEASE = "/v1/work/renew", "/v1/work/release"
+MEDIA = "application/msgpack"
+# One page of fetch.max_body, its text and its links, or one sitemap with 50,000; more than is sensible.
+LARGEST_BATCH = 96_000_000
+
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class WorkerRequest(msgspec.Struct, frozen=True, kw_only=True):
+    worker: Name
+    incarnation: Name
+    sequence: int
+
+
+class JoinRequest(WorkerRequest, frozen=True, kw_only=True):
+    version: str
+
+
+class LeaseRequest(WorkerRequest, frozen=True, kw_only=True):
+    capacity: Annotated[int, Meta(ge=1, le=100_000)]
+    in_flight: int = 0
+    held: int = 0
+    """Hosts."""
+    busy: float = 0.0
+    """Of a core, lately."""
+
+
+class SettleRequest(WorkerRequest, frozen=True, kw_only=True):
+    """`server` is the one by whose clock the deliveries are dated. Another one, started since, takes none of
+    them: its answer tells its own time, by which they are sent again."""
+
+    deliveries: list[Delivery]
+    seals: list[bytes] = []
+    """Of each delivery's lease."""
+    server: str = ""
+    saved: int = 0
+    """Links that were left out because an earlier page of theirs told of them."""
+    capacity: Annotated[int, Meta(ge=0, le=100_000)] = 0
+    """Hosts that are wanted when this is settled: those that it frees are the next."""
+    in_flight: int = 0
+    held: int = 0
+    busy: float = 0.0
+
+
+class LeasesRequest(WorkerRequest, frozen=True, kw_only=True):
+    """To renew, or to release."""
+
+    leases: list[tuple[Host, Token]]
+    seals: list[bytes] = []
+    """Of each lease."""
+
+
+class WorkerResponse(msgspec.Struct, frozen=True, kw_only=True):
+    """`server` is new whenever the server was started anew. `concurrency` is how many requests one worker may
+    have in flight: it may change while the crawl runs (0: as it was told when it joined)."""
+
+    server: str
+    now: float
+    standing: Standing
+    concurrency: int = 0
+
+
+class JoinResponse(WorkerResponse, frozen=True, kw_only=True):
+    settings: Settings
+
+
+class LeaseResponse(WorkerResponse, frozen=True, kw_only=True):
+    """`seals` prove that the leases are this worker's; the workers that a crawl started itself need none."""
+
+    leases: list[HostLease]
+    seals: list[bytes] = []
+
+
+class SettleResponse(WorkerResponse, frozen=True, kw_only=True):
+    settled: list[Settled]
+    leases: list[HostLease] = []
+    seals: list[bytes] = []
+    refused: dict[int, str] = {}
+    """Deliveries that no worker could have made, by their place among those sent, and what is wrong with them."""
+
+
+class RenewResponse(WorkerResponse, frozen=True, kw_only=True):
+    deadlines: list[float | None]
+
+
+class ReleaseResponse(WorkerResponse, frozen=True, kw_only=True):
+    pass

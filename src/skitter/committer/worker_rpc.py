@@ -1,0 +1,224 @@
+"""The calls of workers in other processes: join, lease, settle, renew, release.
+
+Between the wire and the committer. Both sides are skitter of one version, so none of it is part of the documented
+API. Never settles a batch twice: a repeated request gets the first response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import msgspec
+
+from skitter import __version__
+from skitter.clock import Clock
+from skitter.committer.lease_seals import NOT_YOURS
+from skitter.committer.work_source import LINKS_AT_ONCE, commits_of
+from skitter.committer.worker_messages import (
+    JOIN,
+    LEASE,
+    RELEASE,
+    RENEW,
+    SETTLE,
+    JoinRequest,
+    JoinResponse,
+    LeaseRequest,
+    LeaseResponse,
+    LeasesRequest,
+    ReleaseResponse,
+    RenewResponse,
+    SettleRequest,
+    SettleResponse,
+    WorkerRequest,
+    WorkerResponse,
+)
+from skitter.committer.worker_registry import WorkerRegistry
+from skitter.frontier.base import Settled
+from skitter.model import Host, HostLease, Token
+from skitter.settings import Settings
+
+# Pages that are committed together, in some 7 ms; then others have their turn, leases first. With 16 what a
+# commit takes by itself began to show: the look for near pages alone was 5 % of all, with 64 it is 1.
+_AT_ONCE = 32
+
+
+class Unacceptable(Exception):
+    """An ask that no server of this version can take, however often it is sent."""
+
+
+Act = Callable[[Any], Awaitable[WorkerResponse]]
+
+
+class _Taken(NamedTuple):
+    """What became of deliveries: each one's verdict, the hosts given with them, and why some were refused."""
+
+    settled: list[Settled]
+    leases: list[HostLease]
+    refused: dict[int, str]
+
+
+class Call(NamedTuple):
+    """One kind of request: its path, how its body is decoded, and the act that makes the response."""
+
+    path: str
+    decode: Callable[[bytes | memoryview], Any]
+    act: Act
+
+
+_DECODERS = {
+    JOIN: msgspec.msgpack.Decoder(JoinRequest).decode,
+    LEASE: msgspec.msgpack.Decoder(LeaseRequest).decode,
+    SETTLE: msgspec.msgpack.Decoder(SettleRequest).decode,
+    RENEW: msgspec.msgpack.Decoder(LeasesRequest).decode,
+    RELEASE: msgspec.msgpack.Decoder(LeasesRequest).decode,
+}
+
+
+class WorkerRpc:
+    def __init__(
+        self,
+        registry: WorkerRegistry,
+        settings: Settings,
+        clock: Clock,
+        at_once: int = _AT_ONCE,
+    ) -> None:
+        """So many pages are committed `at_once`; where nobody else asks for leases it may be more."""
+        self._registry = registry
+        self._at_once = at_once
+        self._settings = settings
+        self._clock = clock
+
+    def change_settings(self, settings: Settings) -> None:
+        """Workers take over `fetch.concurrency` with their next response, and nothing else."""
+        self._settings = settings
+
+    def calls(self) -> dict[str, Call]:
+        """All of them, by their paths."""
+        acts: dict[str, Act] = {
+            JOIN: self.join,
+            LEASE: self.lease,
+            SETTLE: self.settle,
+            RENEW: self.renew,
+            RELEASE: self.release,
+        }
+        return {path: Call(path, _DECODERS[path], act) for path, act in acts.items()}
+
+    async def join(self, request: JoinRequest) -> JoinResponse:
+        if request.version != __version__:
+            raise Unacceptable(
+                f"the worker is skitter {request.version}, the server {__version__}: install the same version"
+            )
+        return JoinResponse(**self._signed(), settings=self._settings)
+
+    async def lease(self, request: LeaseRequest) -> LeaseResponse:
+        self._registry.note_request(request)
+        leases = await self._registry.once(LEASE, request, partial(self._leased, request))
+        return LeaseResponse(**self._signed(), leases=leases, seals=self._seals_of(request, leases))
+
+    async def lease_directly(self, request: LeaseRequest) -> list[HostLease]:
+        """For a worker in this very process, whose asks cannot get lost."""
+        self._registry.note_request(request)
+        return await self._leased(request)
+
+    async def settle(self, request: SettleRequest) -> SettleResponse:
+        self._registry.note_request(request, saved=request.saved)
+        if request.server and request.server != self._registry.server:
+            return SettleResponse(**self._signed(), settled=[])
+        taken = await self._registry.once(SETTLE, request, partial(self._settled, request))
+        return SettleResponse(
+            **self._signed(),
+            settled=taken.settled,
+            leases=taken.leases,
+            seals=self._seals_of(request, taken.leases),
+            refused=taken.refused,
+        )
+
+    async def renew(self, request: LeasesRequest) -> RenewResponse:
+        own = self._own(request)
+        renewed = await self._registry.committer.renew(own, self._settings.frontier.lease_duration)
+        deadlines = dict(zip(own, renewed, strict=True))
+        return RenewResponse(**self._signed(), deadlines=[deadlines.get(lease) for lease in request.leases])
+
+    async def release(self, request: LeasesRequest) -> ReleaseResponse:
+        await self._registry.committer.release(self._own(request))
+        return ReleaseResponse(**self._signed())
+
+    async def _settled(self, request: SettleRequest) -> _Taken:
+        """Hosts are leased again with the commit that frees them: the next turn may be another worker's, who
+        knows neither their connections nor their links. What is impossible is refused, and the rest is taken."""
+        refused = self._refusals(request)
+        possible = [each for number, each in enumerate(request.deliveries) if number not in refused]
+        verdicts: list[Settled] = []
+        found: list[HostLease] = []
+        for part in commits_of(possible, self._at_once, LINKS_AT_ONCE):
+            settlements = await self._registry.committer.commit_batch(part)
+            verdicts += [settlement.settled for settlement in settlements]
+            found += await self._leased(request, len(found))
+        for number in refused:
+            verdicts.insert(number, Settled.STALE)
+        return _Taken(verdicts, found, refused)
+
+    def _refusals(self, request: SettleRequest) -> dict[int, str]:
+        """By the place of the delivery, in rising order."""
+        check, now = self._registry.check, self._clock.now()
+        outcomes = [each.outcome for each in request.deliveries]
+        strange = self._not_own(request, [(each.host, each.token) for each in outcomes])
+        faults = [
+            (number, NOT_YOURS if number in strange else check.fault(each, now))
+            for number, each in enumerate(request.deliveries)
+        ]
+        refused = {number: fault for number, fault in faults if fault}
+        for number, fault in refused.items():
+            outcome = request.deliveries[number].outcome
+            self._registry.committer.refuse(self._registry.name_of(request), outcome, fault)
+        return refused
+
+    def _own(self, request: LeasesRequest) -> list[tuple[Host, Token]]:
+        strange = self._not_own(request, request.leases)
+        return [lease for number, lease in enumerate(request.leases) if number not in strange]
+
+    def _not_own(self, request: SettleRequest | LeasesRequest, leases: list[tuple[Host, Token]]) -> set[int]:
+        """Places of the leases that this worker was never given. Counted and told."""
+        seals, registry = self._registry.seals, self._registry
+        if seals is None:
+            return set()
+        given = [*request.seals, *[b""] * (len(leases) - len(request.seals))]
+        strange = {
+            number
+            for number, (host, token) in enumerate(leases)
+            if not seals.fits(given[number], request.worker, host, token)
+        }
+        for number in sorted(strange):
+            registry.committer.refuse_lease(registry.name_of(request), leases[number][0])
+        return strange
+
+    def _seals_of(self, request: WorkerRequest, leases: list[HostLease]) -> list[bytes]:
+        seals = self._registry.seals
+        return [] if seals is None else seals.of_leases(request.worker, leases)
+
+    async def _leased(self, request: LeaseRequest | SettleRequest, before: int = 0) -> list[HostLease]:
+        """So many were given `before` in the same answer."""
+        registry, duration = self._registry, self._settings.frontier.lease_duration
+        if not request.capacity:
+            return []
+        share = registry.share(request)
+        room = max(0, share - before)
+        # Eight hosts that end together would leave a worker without any while all their pages are committed.
+        found = (
+            await registry.committer.lease(registry.name_of(request), room, duration, staggered=True)
+            if room
+            else []
+        )
+        registry.note_leases(request, share, found, before)
+        return found
+
+    def _signed(self) -> dict[str, Any]:
+        registry = self._registry
+        return {
+            "server": registry.server,
+            "now": self._clock.now(),
+            "standing": registry.committer.standing,
+            "concurrency": self._settings.fetch.concurrency,
+        }

@@ -1,0 +1,67 @@
+"""The command line of a worker that fetches for a crawl elsewhere: arguments only; the work is imported late."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from skitter.secret_files import read_secret
+
+Command = Callable[..., argparse.ArgumentParser]
+
+
+def add_working(commands: Any, command: Command) -> None:
+    worker = command(commands, "worker", "fetch pages for a crawl that is served elsewhere", _worker)
+    worker.add_argument(
+        "--join", required=True, metavar="URL", help="the server: http://HOST:PORT or unix:PATH"
+    )
+    worker.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="holds the token (or set SKITTER_TOKEN)"
+    )
+    worker.add_argument("--log", type=Path, metavar="FILE", help="what happened, one JSON object a line")
+    worker.add_argument(
+        "--log-json",
+        action="store_true",
+        help="log to standard error too, in JSON lines, and nothing else there",
+    )
+    worker.add_argument("--name", default="", help=argparse.SUPPRESS)
+    worker.add_argument("--end-with-parent", action="store_true", help=argparse.SUPPRESS)
+
+
+def _worker(arguments: argparse.Namespace) -> int:
+    import asyncio  # 20 ms that `--help` need not pay
+
+    import uvloop
+
+    from skitter.runtime.worker_process import run_worker
+
+    working = run_worker(
+        arguments.join,
+        _token(arguments.token_file),
+        arguments.log,
+        name=arguments.name,
+        is_child=arguments.end_with_parent,
+        note=_silent if arguments.end_with_parent or arguments.log_json else _tell,
+        log_json=arguments.log_json,
+    )
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(working)
+    return 0
+
+
+def _tell(text: str) -> None:
+    print(f"skitter: {text}", file=sys.stderr)
+
+
+def _silent(text: str) -> None:
+    """The log says it all, or the crawl that started this worker does."""
+
+
+def _token(file: Path | None) -> str:
+    if file is None:
+        return os.environ.get("SKITTER_TOKEN", "")
+    return read_secret(file, "the token").strip()

@@ -1,0 +1,57 @@
+"""The commands for who types the others: `completion` and `man`. Arguments only; the texts are made late, from
+the parser itself."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from skitter import __version__
+from skitter.console.display.output import write
+
+SHELLS = ("bash", "zsh", "fish")
+_HOW_TO = """\
+put it in place:
+  bash   skitter completion bash > ~/.local/share/bash-completion/completions/skitter
+  zsh    skitter completion zsh > ~/.zfunc/_skitter      with ~/.zfunc in fpath, before compinit
+  fish   skitter completion fish > ~/.config/fish/completions/skitter.fish
+"""
+Command = Callable[..., argparse.ArgumentParser]
+
+
+def add_shell(commands: Any, command: Command, parser: argparse.ArgumentParser, examples: str) -> None:
+    completing = command(
+        commands,
+        "completion",
+        "print what a shell needs to complete skitter's commands and flags",
+        partial(_completion, parser),
+        has_json=False,
+        epilog=_HOW_TO,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    completing.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+    command(
+        commands,
+        "man",
+        "print the manual page; read it with: skitter man | man -l -",
+        partial(_man, parser, examples),
+        has_json=False,
+    )
+
+
+def _completion(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    from skitter.console.command_line import commands_of
+    from skitter.console.completion import completion
+
+    write(completion(arguments.shell, commands_of(parser)))
+    return 0
+
+
+def _man(parser: argparse.ArgumentParser, examples: str, arguments: argparse.Namespace) -> int:
+    from skitter.console.command_line import commands_of
+    from skitter.console.man_page import man_page
+
+    write(man_page(commands_of(parser), parser.description or "", examples, __version__))
+    return 0

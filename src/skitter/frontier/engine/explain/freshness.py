@@ -1,0 +1,103 @@
+"""How fresh a crawl's copies are expected to be now: a walk over all pages, in slices.
+
+For `skitter stats --freshness`. The chance that a copy is still what its page says follows from what the page and
+its pattern have shown (`schedule/change_rate.py`). Changes nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from skitter.frontier.base import Freshness, HostFreshness
+from skitter.frontier.engine.revisit_dates import groups_of, heard_days, prior_of, trust_of
+from skitter.frontier.rows import UrlRow
+from skitter.frontier.tables import queries
+from skitter.frontier.tables.queries import Cursor
+from skitter.frontier.tables.row_cache import RowCache
+from skitter.model import UrlKey, UrlState
+from skitter.schedule.change_rate import expected_freshness
+from skitter.schedule.kinds import KINDS
+from skitter.schedule.priority import TIERS, tier_of
+from skitter.schedule.revisit import DAY, Visits, audited_freshness, unpack_visits
+from skitter.schedule.signals import freshness_when_silent, freshness_when_told
+from skitter.schedule.visit_value import weight_of
+from skitter.urls.canonical import host_of
+
+_AT_ONCE = 2_000
+_MOST_HOSTS = 20
+
+
+class _Sums:
+    def __init__(self) -> None:
+        self.pages = 0
+        self.weight = self.fresh = self.plain = 0.0
+
+    def add(self, weight: float, fresh: float) -> None:
+        self.pages += 1
+        self.weight += weight
+        self.fresh += weight * fresh
+        self.plain += fresh
+
+
+class FreshnessWalk:
+    def __init__(self, cache: RowCache, now: float) -> None:
+        """`now` is in the frontier's own time."""
+        self._cache = cache
+        self._now = now
+        self._all = _Sums()
+        self._tiers = [_Sums() for _ in range(TIERS)]
+        self._hosts: dict[str, _Sums] = {}
+
+    def go_on(self, start: Cursor) -> Cursor | None:
+        """The next slice; where to go on."""
+        keys = list(itertools.islice(queries.urls(self._cache, None, start), _AT_ONCE + 1))
+        for key in keys[:_AT_ONCE]:
+            row = self._cache.url(key)
+            if row is not None and row.visits and row.state in (UrlState.COMPLETED, UrlState.QUEUED):
+                self._add(key, row)
+        return keys[_AT_ONCE] if len(keys) > _AT_ONCE else None
+
+    def _add(self, key: UrlKey, row: UrlRow) -> None:
+        visits = unpack_visits(row.visits)
+        if not visits.seen_at or not 200 <= row.answer.status < 300 or not KINDS[row.found.kind].is_page:
+            return
+        age = max(0.0, self._now - visits.seen_at) / DAY
+        fresh = self._chance(key, row.url, visits, age)
+        weight, host = weight_of(row.priority), host_of(row.url)
+        for sums in (self._all, self._tiers[tier_of(row.priority)], self._hosts.setdefault(host, _Sums())):
+            sums.add(weight, fresh)
+
+    def _chance(self, key: UrlKey, url: str, visits: Visits, age: float) -> float:
+        """That a copy of this age is current, with what its host has said of the page since."""
+        groups = groups_of(self._cache, key, url)
+        prior = prior_of(self._cache, groups)
+        fresh = expected_freshness(visits.changes, visits.days, prior, age)
+        if not visits.told_at:
+            return fresh
+        trust = trust_of(self._cache, groups)
+        if visits.is_told:
+            return freshness_when_told(fresh, trust)
+        heard = min(heard_days(self._cache, groups, visits), age)
+        return freshness_when_silent(
+            fresh, expected_freshness(visits.changes, visits.days, prior, heard), trust
+        )
+
+    def result(self) -> Freshness:
+        found, everything = self._cache.tally.revisits, self._all
+        audited, error = audited_freshness(found.audits, found.audited, found.audited_fresh)
+        stalest = sorted(self._hosts.items(), key=lambda item: item[1].fresh - item[1].weight)[:_MOST_HOSTS]
+        return Freshness(
+            pages=everything.pages,
+            expected=everything.fresh / everything.weight if everything.weight else None,
+            expected_plain=everything.plain / everything.pages if everything.pages else None,
+            by_tier={
+                f"F{tier}": sums.fresh / sums.weight for tier, sums in enumerate(self._tiers) if sums.pages
+            },
+            hosts=tuple(
+                HostFreshness(host=host, pages=sums.pages, expected=sums.fresh / sums.weight)
+                for host, sums in stalest
+            ),
+            audits=found.audits,
+            audited=audited,
+            audit_error=error,
+        )

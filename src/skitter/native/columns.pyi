@@ -1,3 +1,0 @@
-from skitter.archive.columns_plain import Buffers
-
-def columns_of(journal: bytes | memoryview, /) -> Buffers | None: ...

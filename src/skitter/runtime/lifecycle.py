@@ -1,0 +1,149 @@
+"""What `skitter crawl` and `skitter serve` have in common: check, open, admit seeds, run until ended, close.
+
+Between the commands and the wiring. Signals are in `stop_signals.py`, which `skitter worker` shares: a worker
+process must not load the store that is opened here. Prints nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from skitter.clock import SystemClock
+from skitter.fetch.resolver import Resolver
+from skitter.fetch_stack import GC_THRESHOLDS
+from skitter.folder import CrawlFolder
+from skitter.frontier.blocklists import Blocklists
+from skitter.model import Discovered, VerdictKind
+from skitter.runtime.stop_signals import stop_event
+from skitter.seeds import hosts_named, require_addresses, require_contact
+from skitter.settings import Settings
+from skitter.settings.load import dump_toml
+from skitter.settings.plugins import is_file
+from skitter.wiring import CrawlServices, probe_objects
+
+_BEAT = 0.05
+_SEED_BATCH = 5_000
+
+
+# -- open
+
+
+async def check_settings(settings: Settings, seeds: Sequence[Discovered]) -> Settings:
+    """The settings as every later run shall read them. Raises when they cannot be carried out: what the settings'
+    own checks cannot know is looked at before anything is written."""
+    settings = _with_whole_paths(settings)
+    Resolver(settings.fetch, SystemClock())
+    Blocklists(settings.crawl.blocklists).load()
+    for name in settings.hosts:
+        hosts_named(name)
+    settings = await _with_plugins(settings)
+    require_contact(settings, seeds)
+    require_addresses(settings, seeds)
+    await probe_objects(settings)
+    return settings
+
+
+def _with_whole_paths(settings: Settings) -> Settings:
+    """A later run may start in another directory, and means the same files."""
+    lists = tuple(os.path.abspath(path) for path in settings.crawl.blocklists)
+    plugins = tuple(os.path.abspath(name) if is_file(name) else name for name in settings.plugins.with_)
+    return replace(
+        settings,
+        crawl=replace(settings.crawl, blocklists=lists),
+        plugins=replace(settings.plugins, with_=plugins),
+    )
+
+
+async def _with_plugins(settings: Settings) -> Settings:
+    """With the versions of users' code that this run has; raises where it cannot be loaded."""
+    if not (settings.plugins.with_ or settings.extract):
+        return replace(settings, plugins=replace(settings.plugins, versions=()))
+    from skitter.extend.declared import extractors_of
+    from skitter.extend.versions import with_versions
+
+    extractors_of(settings.extract)
+    return replace(settings, plugins=await with_versions(settings.plugins, settings.extract))
+
+
+@contextlib.contextmanager
+def own_folder(folder: CrawlFolder, settings: Settings) -> Iterator[None]:
+    """Holds the folder's lock, and writes the settings that are in force from now on."""
+    folder.lock()
+    try:
+        folder.write_settings(dump_toml(settings))
+        gc.set_threshold(*GC_THRESHOLDS)
+        yield
+    finally:
+        folder.unlock()
+
+
+async def bring_back_private(
+    services: CrawlServices, settings: Settings, note: Callable[[str], None]
+) -> None:
+    """What an earlier run refused for its address is asked for now, if this one allows it."""
+    back = await services.frontier.allow_private(settings.fetch.allow_private)
+    if back:
+        note(f"{back:,} URLs refused for their address came back")
+
+
+async def admit_seeds(
+    services: CrawlServices, seeds: Sequence[Discovered], note: Callable[[str], None]
+) -> None:
+    """`note` is told what the operator should know."""
+    known = 0
+    _tell_of_bare_seeds(seeds, note)
+    for start in range(0, len(seeds), _SEED_BATCH):
+        batch = seeds[start : start + _SEED_BATCH]
+        verdicts = await services.frontier.admit(batch)
+        known += sum(verdict.kind is VerdictKind.KNOWN for verdict in verdicts)
+        for seed, verdict in zip(batch, verdicts, strict=True):
+            if verdict.kind is VerdictKind.REFUSED:
+                note(f"seed refused: {seed.url} ({verdict.reason}: {verdict.rule})")
+        if len(seeds) > _SEED_BATCH:
+            note(f"{min(start + _SEED_BATCH, len(seeds)):,} of {len(seeds):,} seeds read")
+    if known:
+        note(f"{known:,} of {len(seeds):,} seeds were known already")
+
+
+def _tell_of_bare_seeds(seeds: Sequence[Discovered], note: Callable[[str], None]) -> None:
+    bare = [seed for seed in seeds if seed.over_http]
+    if bare:
+        more = f" and {len(bare) - 1:,} more" if len(bare) > 1 else ""
+        note(f"asking for {bare[0].url}{more}; over http where https cannot be connected")
+
+
+# -- run until ended
+
+
+async def run_chores(services: CrawlServices) -> None:
+    """The committer's periodic chores, for a process without a worker loop. Ends only by a fault, such as a disk
+    that is nearly full."""
+    while True:
+        await services.committer.beat()
+        services.committer.complain_of_room()
+        services.log.flush()
+        await asyncio.sleep(_BEAT)
+
+
+async def run_until_stopped(services: CrawlServices, ready: Callable[[], None] = lambda: None) -> None:
+    """Does the chores until a stop signal comes; then no more leases are given. Calls `ready` once a signal is
+    understood: whoever hears of it may stop it at once."""
+    stopped = stop_event()
+    ready()
+    chores = asyncio.create_task(run_chores(services))
+    stopping = asyncio.create_task(stopped.wait())
+    try:
+        await asyncio.wait((chores, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if chores.done():
+            chores.result()
+    finally:
+        services.committer.drain()
+        for task in (chores, stopping):
+            task.cancel()
+        await asyncio.gather(chores, stopping, return_exceptions=True)

@@ -1,0 +1,115 @@
+"""A worker of its own: joins a server, and fetches for it until it is told to stop.
+
+What `skitter worker` runs, on another machine or as a process that a crawl started. Stateless: what it holds is
+in memory and can be fetched again. A stop signal drains it: what is in flight ends and is delivered, the rest is
+given back. A second one ends it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from skitter.clock import Clock, SystemClock
+from skitter.errors import SkitterError
+from skitter.fetch_stack import GC_THRESHOLDS, open_fetch_stack, raise_descriptor_limit
+from skitter.log import Log
+from skitter.runtime.parent_death import end_with_parent
+from skitter.runtime.stop_signals import drain_when, on_stop_signal
+from skitter.settings import Settings
+from skitter.worker.http_link import Away, HttpLink
+from skitter.worker.loop import Loop
+from skitter.worker.remote_work_source import RemoteWorkSource
+from skitter.worker.server_notes import ServerNotes
+
+_RETRY = 1.0
+# Of a process that a crawl started: the crawl is being opened meanwhile.
+_RETRY_AS_CHILD = 0.02
+_LONGEST_FAREWELL = 30.0
+_INTERRUPTED = 130
+
+
+async def run_worker(
+    server: str,
+    token: str,
+    log_file: Path | None,
+    *,
+    name: str,
+    is_child: bool,
+    note: Callable[[str], None],
+    log_json: bool = False,
+) -> None:
+    """`is_child` is of a crawl's own process, and ends with the crawl. `note` is told when the worker has joined
+    its server, lost it and found it again; the log hears the same."""
+    if is_child:
+        end_with_parent()
+    clock = SystemClock()
+    link = HttpLink(server, token)
+    name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+    log = Log(log_file or Path(os.devnull), clock, echo=log_json)
+    source = RemoteWorkSource(link, clock, name)
+    source.notes = ServerNotes(server, name, log, note)
+    stopped = asyncio.Event()
+    on_stop_signal(lambda _: _stop(stopped))
+    try:
+        settings = await _join(source, stopped, _RETRY_AS_CHILD if is_child else _RETRY)
+        if settings is not None:
+            await _work(source, raise_descriptor_limit(settings), clock, name, stopped)
+    finally:
+        log.close()
+        await link.close()
+
+
+def _stop(stopped: asyncio.Event) -> None:
+    if stopped.is_set():
+        os._exit(_INTERRUPTED)
+    stopped.set()
+
+
+async def _join(source: RemoteWorkSource, stopped: asyncio.Event, retry: float) -> Settings | None:
+    """The settings to work by; None when it was stopped before. A server that is not there yet is waited for:
+    machines come up in any order."""
+    while not stopped.is_set():
+        try:
+            return await source.join()
+        except Away:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(retry):
+                    await stopped.wait()
+    return None
+
+
+async def _work(
+    source: RemoteWorkSource,
+    settings: Settings,
+    clock: Clock,
+    name: str,
+    stopped: asyncio.Event,
+) -> None:
+    gc.set_threshold(*GC_THRESHOLDS)
+    async with open_fetch_stack(settings, clock) as stack:
+        loop = Loop(source, stack.step, clock, settings, name=name)
+        source.in_flight, source.held = lambda: stack.fetcher.in_flight, lambda: loop.held
+        source.take_concurrency = loop.change_concurrency
+        async with drain_when(stopped, loop.drain):
+            await loop.run()
+            await _deliver_the_rest(source)
+
+
+async def _deliver_the_rest(source: RemoteWorkSource) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LONGEST_FAREWELL):
+            await source.leave()
+            while source.undelivered:
+                await source.beat()
+                await asyncio.sleep(0.1)
+    if source.undelivered:
+        raise SkitterError(
+            f"the server is away: {source.undelivered} answers are lost, and will be fetched again"
+        )

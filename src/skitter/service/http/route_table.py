@@ -1,0 +1,38 @@
+"""All routes, group by group: the one place where a group is registered."""
+
+from __future__ import annotations
+
+from skitter.service import dashboard
+from skitter.service import worker_routes as work
+from skitter.service.api import (
+    changes,
+    crawl,
+    hosts,
+    letters,
+    monitoring,
+    operators,
+    overview,
+    results,
+    seeds,
+    tasks,
+    traps,
+    urls,
+)
+from skitter.service.http.routes import Route
+
+OPERATORS_ROUTES: tuple[Route, ...] = (
+    *crawl.ROUTES,
+    *overview.ROUTES,
+    *seeds.ROUTES,
+    *changes.ROUTES,
+    *urls.ROUTES,
+    *hosts.ROUTES,
+    *letters.ROUTES,
+    *monitoring.ROUTES,
+    *traps.ROUTES,
+    *operators.ROUTES,
+    *dashboard.ROUTES,
+)
+"""What a crawl answers that has workers of its own and takes no others."""
+
+ROUTES: tuple[Route, ...] = (*OPERATORS_ROUTES, *tasks.ROUTES, *results.ROUTES, *work.ROUTES)

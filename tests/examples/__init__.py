@@ -1,0 +1,1 @@
+"""The examples of `examples/`, run as their readers would run them."""

@@ -1,0 +1,1 @@
+"""Plugins that tests load by their files, as users would write them."""
