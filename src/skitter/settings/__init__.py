@@ -171,6 +171,17 @@ class PolitenessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     host_budget: Annotated[Count, Doc(description="Pages fetched of one host at most; 0 means no limit.")] = (
         50_000
     )
+    daily_requests: Annotated[
+        Count,
+        Doc(description="Requests to one host a day at most; 0 means no limit, a host's table may differ."),
+    ] = 0
+    daily_bytes: Annotated[
+        Count,
+        Doc(
+            description="Bytes of answers after which a host is asked no more on that day; 0 means no limit, a "
+            "host's table may differ."
+        ),
+    ] = 0
 
 
 class RetrySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

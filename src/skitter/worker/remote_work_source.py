@@ -378,6 +378,7 @@ class RemoteWorkSource:
             lease,
             deadline=asked_at + (lease.deadline - now),
             not_before=self._clock.now() + (lease.not_before - now),
+            closes_at=None if lease.closes_at is None else asked_at + (lease.closes_at - now),
         )
 
     def _dated(self, delivery: Delivery) -> Delivery:

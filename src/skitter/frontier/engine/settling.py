@@ -25,6 +25,7 @@ from skitter.frontier.engine.answers.robots import RobotsAnswers
 from skitter.frontier.engine.answers.sitemaps import LISTED, Sitemaps
 from skitter.frontier.engine.bare_seeds import seed_over_http, take_bare_seeds
 from skitter.frontier.engine.health import Health, asked_wait
+from skitter.frontier.engine.load_limits import count_request
 from skitter.frontier.engine.outlinks import Admitted, admit_links
 from skitter.frontier.engine.revisits import Revisits
 from skitter.frontier.engine.traps import endless_sections, listings
@@ -115,6 +116,9 @@ class Settling:
             self._account_gap(tx, host, outcome)
         if outcome.sent_at > host.pace.last_start:
             host.pace.last_start = outcome.sent_at
+        if host.load is not None:
+            size = 0 if isinstance(outcome.result, NotModified) else outcome.result.size
+            count_request(tx, host, size, outcome.sent_at)
         if lease is None or lease.token != outcome.token:
             self._addresses.heard(tx, ident, host)
             return self._settle_late(tx, ident, host, outcome)
