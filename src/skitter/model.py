@@ -36,6 +36,8 @@ class TaskKind(StrEnum):
     """A file in which a site lists its URLs, or other such files."""
     FEED = "feed"
     """A file in which a site lists its news."""
+    DECLARATION = "declaration"
+    """A file in which a site says what may be done with its content."""
 
 
 class UrlState(IntEnum):
@@ -222,6 +224,10 @@ class HostLease(msgspec.Struct, frozen=True, kw_only=True):
     """Of a host with an identity: its cookies, sealed, as the last lease left them."""
     closes_at: float | None = None
     """When its quiet hours begin: no request starts from then on."""
+    signal: str = ""
+    """The `Content-Signal` of its robots.txt."""
+    tdm: str = ""
+    """The rules of its tdmrep.json (`parse/declarations.py`)."""
 
 
 class RecordAt(msgspec.Struct, frozen=True):

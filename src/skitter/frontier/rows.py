@@ -119,7 +119,8 @@ class HostLoad(msgspec.Struct, array_like=True, gc=False):
 
 class HostRobots(msgspec.Struct, array_like=True, gc=False):
     """A host's robots.txt: when it was read and until when it counts. `is_elsewhere` while another host is
-    asked for it. `rules_key` is a hash of its words, which many hosts share."""
+    asked for it. `rules_key` is a hash of its words, which many hosts share. `tdm` are the rules of its
+    tdmrep.json."""
 
     status: int = 0
     read_at: float = 0.0
@@ -130,6 +131,7 @@ class HostRobots(msgspec.Struct, array_like=True, gc=False):
     digest: bytes = b""
     failing_since: float = 0.0
     rules_key: bytes = b""
+    tdm: str = ""
 
 
 class HostHealth(msgspec.Struct, array_like=True, gc=False):

@@ -23,6 +23,7 @@ COMPRESSIONS = ("gzip", "zstd")
 SITEMAP_USES = ("also", "only", "off")
 SITEMAP_TRUSTS = ("standard", "domain", "any")
 RULES = ("value", "halve-double", "fixed")
+DECLARATIONS = ("tdmrep.json", "ai.txt", "llms.txt")
 _LARGEST = 2**63 - 1
 
 
@@ -142,6 +143,10 @@ def _check_url(url: str) -> str:
     return ""
 
 
+def _check_declarations(names: tuple[str, ...]) -> str:
+    return next((complaint for name in names if (complaint := _one_of(DECLARATIONS)(name))), "")
+
+
 def _check_hours(hours: str | None) -> str:
     if not hours or read_spans(hours) is not None:
         return ""
@@ -189,6 +194,7 @@ CHECKS: dict[tuple[str, ...], Callable[[Any], str]] = {
     ("revisit", "rule"): _one_of(RULES),
     ("revisit", "fresh_within"): _check_promises,
     ("revisit", "never"): _check_expressions,
+    ("opt_outs", "files"): _check_declarations,
     ("hosts", "quiet_hours"): _check_hours,
     ("hosts", "time_zone"): _check_zone,
 }

@@ -203,6 +203,8 @@ class Leasing:
             verify_tls=host.policy.verify_tls if host.policy else None,
             session=host.session,
             closes_at=closes_at,
+            signal=cache.rules(ident, key).content_signal if (key := host.robots.rules_key) else "",
+            tdm=host.robots.tdm,
         )
 
     def _fitting(self, delay: float, parallel: int, duration: float, room: int, unpaced: int) -> int:

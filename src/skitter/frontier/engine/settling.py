@@ -17,6 +17,7 @@ from skitter.frontier.base import Settled, Settlement
 from skitter.frontier.engine.addresses import Addresses
 from skitter.frontier.engine.admission import Admission
 from skitter.frontier.engine.answers.aliases import name_canonical
+from skitter.frontier.engine.answers.declarations import Declarations, note_declared
 from skitter.frontier.engine.answers.ledger import enter_in_ledger, is_unchanged, place_of
 from skitter.frontier.engine.answers.looked_again import looked_again
 from skitter.frontier.engine.answers.near_duplicates import remember
@@ -46,6 +47,7 @@ from skitter.model import (
     Redirected,
     Result,
     RobotsRead,
+    TaskKind,
     UrlKey,
     UrlState,
 )
@@ -87,7 +89,7 @@ class Settling:
         self._health = health
         self._addresses = addresses
         self._sitemaps = Sitemaps(settings, admission)
-        self._robots = RobotsAnswers(settings, health, self._sitemaps)
+        self._robots = RobotsAnswers(settings, health, self._sitemaps, Declarations(settings, admission))
         self._revisits = revisits
         self._late_room = 0
 
@@ -344,6 +346,8 @@ class Settling:
             result.title,
             result.directives,
         )
+        if row.found.kind is TaskKind.DECLARATION:
+            note_declared(host, row, result)
         if result.copy is not None:
             tx.put_copy(result.digest, result.copy)
         remember(tx, outcome.key, row, result.simhash)

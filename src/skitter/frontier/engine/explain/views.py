@@ -413,6 +413,8 @@ class Views:
                 return f"{next(self._trail(row), 'a page')} names it as canonical"
             case Via.PROBE if row.found.kind is TaskKind.SITEMAP:
                 return "guessed, because robots.txt names no sitemap (sitemaps.probe)"
+            case Via.PROBE if row.found.kind is TaskKind.DECLARATION:
+                return "asked of every host, to learn what may be done with its content (opt_outs.files)"
             case Via.PROBE:
                 return "made up, to see what the host says of pages that it does not have"
             case Via.REQUISITE:
