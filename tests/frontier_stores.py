@@ -85,6 +85,7 @@ class FailingStore:
         self.read_only = inner.read_only
         self.get, self.scan, self.first = inner.get, inner.scan, inner.first
         self.changes, self.sync, self.close = inner.changes, inner.sync, inner.close
+        self.compact = inner.compact
 
     @contextlib.contextmanager
     def failing(self, after: int) -> Iterator[None]:
@@ -148,6 +149,7 @@ class CountingStore:
         self._watches: list[Watch] = []
         self.read_only = inner.read_only
         self.scan, self.sync, self.close = inner.scan, inner.sync, inner.close
+        self.compact = inner.compact
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[Watch]:

@@ -86,6 +86,8 @@ class Refusal(StrEnum):
     REQUISITE = "requisite"
     TRAP = "trap"
     NO_HTTPS = "no_https"
+    FORGOTTEN = "forgotten"
+    """The operator had it removed: no row of it is kept."""
 
 
 class FailureKind(StrEnum):

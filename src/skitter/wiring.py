@@ -8,7 +8,7 @@ closed in reverse, the archive and the frontier at the same time.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skitter import __version__
-from skitter.archive.schema import ITEMS
+from skitter.archive.schema import ITEMS, Table
 from skitter.archive.store import Archive
 from skitter.clock import Clock, SystemClock
 from skitter.committer.committer import Committer
@@ -255,6 +255,15 @@ def _objects(url: str) -> Objects:
     from skitter.archive.objects import Objects  # 20 ms that a crawl without an object store need not pay
 
     return Objects(url)
+
+
+async def archive_of(
+    folder: CrawlFolder, settings: Settings, frontier: Frontier, clock: Clock, added: Sequence[Table] = ()
+) -> Archive:
+    """The archive of a crawl that nobody crawls now, recovered to what is committed."""
+    return Archive.open(
+        folder.archive, settings.archive, clock, await frontier.marks(), _about(settings), added=added
+    )
 
 
 async def close_archive(archive: Archive, frontier: Frontier) -> None:

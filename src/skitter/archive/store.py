@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from skitter.archive.background import Background
 from skitter.archive.packing import Parcel
@@ -23,14 +24,15 @@ from skitter.archive.record_place import Archived, place_parcel
 from skitter.archive.recovery import next_serial, recover
 from skitter.archive.schema import Table, choose_tables
 from skitter.archive.segments import INDEX, Segment, fault, sync_folder
+from skitter.archive.tables.journal import entry
 from skitter.archive.tables.table_writer import InChild, InProcess, TableWriter
 from skitter.archive.warc import records
-from skitter.archive.warc.cdxj import write_merged
-from skitter.archive.warc.coding import CODINGS
+from skitter.archive.warc.cdxj import line_end, write_merged
+from skitter.archive.warc.coding import CODINGS, decode_record
 from skitter.clock import Clock
 from skitter.errors import FolderInUse, SettingsError
 from skitter.faultpoints import Point, reach
-from skitter.model import Copy, SegmentMark
+from skitter.model import Copy, RecordAt, SegmentMark
 from skitter.settings import ArchiveSettings
 
 __all__ = ["Archive", "Archived"]
@@ -42,6 +44,16 @@ _MERGED_AT_MOST = 500_000_000
 _TRIES = 20
 _BETWEEN_TRIES = 0.05
 _PREFIX = re.compile(r"[\w.-]{1,100}", re.ASCII)
+
+
+class Carried(NamedTuple):
+    """An exchange as it lies in a segment: its members (request, answer, metadata), its index line up to where
+    the place begins, its rows, and the URL that it is a revisit of."""
+
+    members: tuple[bytes, bytes, bytes]
+    line: bytes
+    rows: bytes
+    revisit_of: str
 
 
 class Archive:
@@ -148,6 +160,25 @@ class Archive:
         except OSError as error:
             raise fault(self.folder, error) from error
         return placed.archived
+
+    def carry_over(self, carried: Carried) -> RecordAt:
+        """Store what another segment of this archive holds once more, here: that one is about to go."""
+        try:
+            segment = self._writable()
+            request, record, metadata = (self._recoded(member) for member in carried.members)
+            at = RecordAt(segment.name, segment.length + len(request), len(record))
+            line = (carried.line, line_end(at.offset, at.length, segment.name))
+            rows = entry(carried.rows, at, carried.revisit_of) if carried.rows and segment.tables else ()
+            segment.append((request, record, metadata), line, rows)
+        except OSError as error:
+            raise fault(self.folder, error) from error
+        return at
+
+    def _recoded(self, member: bytes) -> bytes:
+        if not member or member.startswith(self._coder.coding.magic):
+            return member
+        given = next(coding for coding in CODINGS.values() if member.startswith(coding.magic))
+        return self._coder.page(decode_record(member, given))
 
     def _is_safe(self, original: Copy, parcel: Parcel, segment: Segment) -> bool:
         # A 304 has no body to store instead.

@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -43,6 +43,7 @@ from skitter.model import (
     HostPolicy,
     LinkBatch,
     Outcome,
+    RecordAt,
     SegmentMark,
     Token,
     UrlKey,
@@ -450,6 +451,70 @@ class TrapView(msgspec.Struct, frozen=True, kw_only=True):
     released: int = 0
 
 
+class MovedRecord(NamedTuple):
+    """A record that lies elsewhere from now on. `copy` when it is now the first of its body, by its digest."""
+
+    key: UrlKey
+    sent_at: float
+    old: RecordAt
+    new: RecordAt
+    digest: bytes = b""
+    copy: Copy | None = None
+
+
+class Forgetting(Protocol):
+    """What is forgotten of a frontier: hosts, or one URL. For whoever holds the crawl's folder and crawls
+    nothing; every call may be made twice."""
+
+    def is_of(self, url: str) -> bool:
+        """Whether a URL is to be forgotten."""
+        ...
+
+    def is_named(self, text: str) -> bool:
+        """Whether a text names what is to be forgotten."""
+        ...
+
+    def begin(self) -> None:
+        """From now on nothing of it is let in."""
+        ...
+
+    def key_of_fetch(self, url: str, sent_at: float) -> UrlKey: ...
+
+    def has_moved(self, key: UrlKey, sent_at: float, segment: str) -> bool:
+        """Whether the record of this fetch is known to lie in another segment than this one."""
+        ...
+
+    def move(self, moves: Sequence[MovedRecord], marks: Sequence[SegmentMark]) -> None:
+        """The records lie there, and so much of the new segments counts: all or nothing."""
+        ...
+
+    def drop_segment(self, segment: str) -> None:
+        """All that was kept of it lies elsewhere; its files are to go, and are noted until they are."""
+        ...
+
+    def spent_segments(self) -> list[str]:
+        """Segments that were dropped, and whose files are not known to be gone."""
+        ...
+
+    def segment_is_gone(self, segment: str) -> None: ...
+
+    def forget_rows(self) -> int:
+        """All rows of it; how many URLs it were."""
+        ...
+
+    def scrub(self) -> int:
+        """Rows of others that name it lose the name; how many they were."""
+        ...
+
+    def compact(self) -> None:
+        """No file of the store holds what was deleted any more."""
+        ...
+
+    def left(self) -> int:
+        """Rows that still name it."""
+        ...
+
+
 class Witness(Protocol):
     """Is told what a frontier has done, after it is committed, and may do nothing about it. Whichever worker it
     came from, in this process or afar, an outcome passes here once."""
@@ -657,6 +722,10 @@ class Frontier(Protocol):
     async def undo_trap(self, number: int) -> int:
         """Revoke a verdict: what it refused goes back to its queue, once, and what it was about is exempt from
         now on. How many went back; 0 when there is no such verdict in force."""
+        ...
+
+    def forgetting(self, hosts: Sequence[Host], url: str = "") -> Forgetting:
+        """What it takes to forget these hosts, or with `url` that URL alone."""
         ...
 
     async def sync(self) -> None:

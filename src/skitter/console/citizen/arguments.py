@@ -26,6 +26,11 @@ def add_citizen(commands: Any, command: Command) -> None:
         "--limit", type=_whole, default=20, metavar="N", help="list the latest N requests (default 20)"
     )
 
+    forget = command(commands, "forget", "remove a host or a URL from a crawl, for good", _forget)
+    forget.add_argument("what", metavar="HOST|URL", help="a host, as for ledger, or a whole URL")
+    _add_folder(forget)
+    forget.add_argument("--receipt", type=Path, metavar="FILE", help="write the receipt to this file as well")
+
 
 def _add_folder(command: argparse.ArgumentParser) -> None:
     command.add_argument(
@@ -44,6 +49,14 @@ def _ledger(arguments: argparse.Namespace) -> int:
 
     folder, settings = _existing(arguments)
     return _say(ledger(folder, settings, arguments.host, limit=arguments.limit, as_json=arguments.json))
+
+
+def _forget(arguments: argparse.Namespace) -> int:
+    from skitter.console.citizen.forget import forget
+
+    folder, settings = _existing(arguments)
+    asked = forget(folder, settings, arguments.what, receipt_file=arguments.receipt, as_json=arguments.json)
+    return _say(asked)
 
 
 def _existing(arguments: argparse.Namespace) -> tuple[CrawlFolder, Settings]:

@@ -35,12 +35,15 @@ from skitter.schedule.budgets import allowance
 from skitter.schedule.kinds import KINDS
 from skitter.schedule.priority import Prioritizer
 from skitter.settings import PolitenessSettings
-from skitter.urls.canonical import host_of
+from skitter.urls.canonical import host_id, host_of
 from skitter.urls.keys import host_part
 from skitter.urls.scope import Refused, Scope, anchors_of
 
 ADDED = Verdict(VerdictKind.ADDED)
 KNOWN = Verdict(VerdictKind.KNOWN)
+_FORGOTTEN = Verdict(
+    VerdictKind.REFUSED, Refusal.FORGOTTEN, "it was removed from this crawl (skitter forget)"
+)
 # bound once: looked up for every page
 _LINK, _PAGE = Via.LINK, TaskKind.PAGE
 _FOLLOWED = (_LINK, Via.SITEMAP, Via.FEED)
@@ -72,6 +75,8 @@ class Admission:
         self._priority_of_link = lru_cache(maxsize=256)(partial(_priority_of_link, prioritizer))
 
     def admit(self, tx: Transaction, found: Discovered) -> Verdict:
+        if tx.cache.forgotten and is_forgotten(tx, found):
+            return _FORGOTTEN
         seed = found.via is not _LINK and _stands_for_a_seed(found)
         # most links of a page repeat what the last pages linked: 0.2 us here against 3.5 us for a store read
         marks = tx.cache.recent.get(found.key)
@@ -105,7 +110,7 @@ class Admission:
 
     def admit_run(self, tx: Transaction, run: Sequence[Discovered]) -> list[Verdict]:
         """Links that differ in URL, key and host alone. What new ones of a host have in common is done once."""
-        if not _is_plain(run[0]) or run[0].depth > self._scope.max_depth:
+        if not _is_plain(run[0]) or run[0].depth > self._scope.max_depth or tx.cache.forgotten:
             return [self.admit(tx, found) for found in run]
         cache, add_if_new = tx.cache, tx.add_if_new
         has, add = cache.known_keys.has, cache.known_keys.add
@@ -293,6 +298,8 @@ class Admission:
 
     def refusal(self, tx: Transaction, found: Discovered, host: HostRow | None) -> Refused | None:
         policy = host.policy if host is not None else None
+        if tx.cache.forgotten and is_forgotten(tx, found):
+            return Refusal.FORGOTTEN, "it was removed from this crawl (skitter forget)"
         if policy is not None and policy.blocked:
             return Refusal.BLOCKED, f"the operator blocked {found.host}"
         if listed := tx.cache.blocklists.line_forbidding(found.host, found.url):
@@ -448,6 +455,10 @@ def _linker(found: Discovered) -> bytes:
     """The mark of the host that links a URL; nothing when it is the URL's own host."""
     parent = found.parent
     return b"" if parent is None or host_part(parent) == host_part(found.key) else linker_mark(parent)
+
+
+def is_forgotten(tx: Transaction, found: Discovered) -> bool:
+    return found.key in tx.cache.forgotten or host_id(found.host) in tx.cache.forgotten
 
 
 def count_refusal(tx: Transaction, reason: str, change: int) -> None:

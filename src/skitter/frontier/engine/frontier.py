@@ -48,6 +48,7 @@ from skitter.frontier.engine.explain.host_ledger import HostLedgerWalk
 from skitter.frontier.engine.explain.host_report import live_leases
 from skitter.frontier.engine.explain.traps import trap_views
 from skitter.frontier.engine.explain.views import Views
+from skitter.frontier.engine.forgetting import Forgetting
 from skitter.frontier.engine.health import Health
 from skitter.frontier.engine.judging import judge
 from skitter.frontier.engine.leasing import Leasing
@@ -540,6 +541,10 @@ class EngineFrontier:
                 return released
             released += some
             await asyncio.sleep(0)
+
+    def forgetting(self, hosts: Sequence[Host], url: str = "") -> Forgetting:
+        """For whoever holds the crawl's folder and crawls nothing."""
+        return Forgetting(self._cache, self._clock, hosts, url)
 
     async def sync(self) -> None:
         if self._witness is not None:

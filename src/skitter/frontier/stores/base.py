@@ -53,6 +53,10 @@ class Store(Protocol):
         by a store that is read only. They survive the death of the process from now on."""
         ...
 
+    def compact(self) -> None:
+        """What was deleted is in no file any more."""
+        ...
+
     def sync(self) -> None:
         """Every commit so far survives a power loss once this returns."""
         ...

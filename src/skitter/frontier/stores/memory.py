@@ -136,6 +136,9 @@ class MemoryStore:
                 rows.delete(key)
         reach(Point.AFTER_COMMIT)
 
+    def compact(self) -> None:
+        """Nothing that was deleted is kept."""
+
     def sync(self) -> None:
         """Nothing is kept beyond the process."""
 

@@ -18,7 +18,9 @@ from rocksdict import (
     AccessType,
     BlockBasedIndexType,
     BlockBasedOptions,
+    BottommostLevelCompaction,
     Cache,
+    CompactOptions,
     DBCompactionStyle,
     DBCompressionType,
     Options,
@@ -142,6 +144,19 @@ class RocksStore:
 
     def sync(self) -> None:
         try:
+            self._db.flush_wal(True)
+        except Exception as error:
+            raise _translate(error, self.folder) from error
+
+    def compact(self) -> None:
+        """Rewrites every table down to its last level, where deletions are dropped with what they deleted. Two
+        flushes: the log that holds what was deleted goes when a later one was begun."""
+        force = CompactOptions()
+        force.set_bottommost_level_compaction(BottommostLevelCompaction.force())
+        try:
+            for table in self._tables.values():
+                table.flush(True)
+                table.compact_range(None, None, force)
             self._db.flush_wal(True)
         except Exception as error:
             raise _translate(error, self.folder) from error

@@ -90,6 +90,10 @@ class ClockCache(Generic[K, V]):
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 
+    def drop(self, key: K) -> None:
+        self._young.pop(key, None)
+        self._old.pop(key, None)
+
     def items(self) -> list[tuple[K, V]]:
         return [*self._old.items(), *self._young.items()]
 

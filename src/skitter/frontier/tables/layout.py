@@ -58,6 +58,10 @@ ABANDON = b"abandon"
 RELEASE = b"release"
 # meta: how much of each segment is committed
 MARK = b"mark "
+# meta: hosts (8 bytes) and URLs (16) that were forgotten, by their hashes alone
+FORGOTTEN = b"forgotten"
+# meta: segments that were rewritten without what is forgotten, and whose files are to go
+SPENT = b"spent "
 # due: what stands before pages that are visited again, by whether that must be on time. A time in microseconds
 # begins with 0.
 REVISIT = {True: b"\1", False: b"\2"}

@@ -21,6 +21,8 @@ from skitter.frontier.tables.layout import (
     REJUDGE,
     RELEASE,
     REVISIT,
+    SPENT,
+    TABLES,
     WALK,
     after_host,
     decode_errand,
@@ -38,7 +40,7 @@ from skitter.frontier.tables.layout import (
     start_of_segment,
 )
 from skitter.frontier.tables.row_cache import RowCache
-from skitter.frontier.tables.slots import ERRAND_LANE, host_of_slot
+from skitter.frontier.tables.slots import ERRAND_LANE, host_of_slot, lane_of
 from skitter.model import Host, SegmentMark, UrlKey
 from skitter.schedule.priority import LANES
 
@@ -182,6 +184,15 @@ def errands(cache: RowCache, ident: bytes) -> Iterator[WaitingErrand]:
     """robots.txt files that a host is to be asked for on behalf of others."""
     for slot, raw in cache.store.scan("queue", ident + bytes((ERRAND_LANE,)), ident + bytes((1,))):
         yield WaitingErrand(slot, UrlKey(ident + slot[10:]), decode_errand(raw))
+
+
+def errands_for(cache: RowCache, host: Host) -> list[WaitingErrand]:
+    """robots.txt files that other hosts are to be asked for on behalf of this one: a full scan."""
+    found = []
+    for slot, raw in cache.store.scan("queue", b"", END_OF_KEYS * 2):
+        if lane_of(slot) == ERRAND_LANE and (errand := decode_errand(raw)).behalf == host:
+            found.append(WaitingErrand(slot, UrlKey(slot[:8] + slot[10:]), errand))
+    return found
 
 
 def errand_at(cache: RowCache, slot: bytes) -> Errand | None:
@@ -335,6 +346,12 @@ def fetches_of_host(cache: RowCache, ident: bytes, most: int) -> list[tuple[byte
     return [(entry[KEY:], entry) for entry, _ in itertools.islice(entries, most)]
 
 
+def fetches_under(cache: RowCache, ident: bytes) -> Iterator[LedgerEntry]:
+    """All fetches whose keys begin with a host's id."""
+    for entry, raw in cache.store.scan("ledger", ident, after_host(ident) + _AFTER_KEY):
+        yield LedgerEntry(UrlKey(entry[:KEY]), seconds(entry[KEY:]), decode_fetch(raw))
+
+
 def ledger_slice(
     cache: RowCache, prefix: bytes, start: Cursor, most: int
 ) -> tuple[list[LedgerEntry], Cursor | None]:
@@ -363,6 +380,18 @@ def held_in(cache: RowCache, segment: str, most: int) -> list[HeldFetch]:
     found = cache.store.first("unstored", start, end_of_segment(segment), most)
     places = [(place, place[len(start) :], raw) for place, raw in found]
     return [HeldFetch(place, fetch, UrlKey(fetch[:KEY]), decode_held(raw)) for place, fetch, raw in places]
+
+
+def spent_segments(cache: RowCache) -> list[str]:
+    """Segments that were rewritten, and whose files are to go."""
+    return [key[len(SPENT) :].decode() for key, _ in cache.store.scan("meta", SPENT, SPENT + b"\xff")]
+
+
+def everything(cache: RowCache) -> Iterator[bytes]:
+    """Every key and value of every table, joined."""
+    for table in TABLES:
+        for key, value in cache.store.scan(table, b"", END_OF_KEYS * 4):
+            yield key + b" " + value
 
 
 def marks(cache: RowCache) -> Iterator[SegmentMark]:

@@ -19,6 +19,7 @@ from skitter.frontier.stores.base import Store
 from skitter.frontier.tables.caches import ClockCache, RecentKeys, TrimmedCache, TwoGenerationCache
 from skitter.frontier.tables.layout import (
     END_OF_KEYS,
+    FORGOTTEN,
     FORMAT,
     HABITS,
     MARK,
@@ -117,6 +118,10 @@ class RowCache:
         self._check_format()
         self.tally = self._load_tally()
         # When the clock was set back since the last commit, this is added to it: time never goes back here.
+        self.forgotten = {
+            key[len(FORGOTTEN) :] for key, _ in store.scan("meta", FORGOTTEN, FORGOTTEN + END_OF_KEYS)
+        }
+        """Hosts and URLs that were forgotten, by their hashes."""
         self.skew = max(self.tally.skew, self.tally.now - now)
         known = self.tally.token or any(self.tally.urls.values())
         self._opened_at = now + self.skew if known else float("-inf")
@@ -259,6 +264,14 @@ class RowCache:
         if row is None and (raw := self._dormant.get(ident) or self.store.get("hosts", ident)):
             row = self._hosts[ident] = decode_host(raw)
         return row
+
+    def drop_host(self, ident: bytes) -> None:
+        self._hosts.drop(ident)
+        self._dormant.drop(ident)
+        self._rules.drop(ident)
+
+    def drop_anchor(self, anchor: str) -> None:
+        self._anchors.drop(anchor)
 
     def keep_host(self, ident: bytes, raw: bytes) -> None:
         """Cache a host's row as the commit stores it."""

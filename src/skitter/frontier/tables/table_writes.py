@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from skitter.frontier.rows import FetchRow, Habits, Held, Note, UrlRow, Walk
 from skitter.frontier.stores.base import Changes
+from skitter.frontier.tables.forgotten import Mention
 from skitter.frontier.tables.layout import (
     ABANDON,
+    FORGOTTEN,
     HABITS,
     MARK,
     REJUDGE,
     RELEASE,
     REVISIT,
+    SPENT,
     WALK,
     decode_held,
     encode,
@@ -126,6 +129,25 @@ class TableWrites:
 
     def drop_robots(self, ident: bytes) -> None:
         self.delete("robots", ident)
+
+    # -- what is forgotten
+
+    def add_forgotten(self, mark: bytes) -> None:
+        self.put("meta", FORGOTTEN + mark, b"")
+        self.cache.forgotten.add(mark)
+
+    def note_spent(self, segment: str) -> None:
+        self.put("meta", SPENT + segment.encode(), b"")
+
+    def clear_spent(self, segment: str) -> None:
+        self.delete("meta", SPENT + segment.encode())
+
+    def replace_fetch_at(self, key: UrlKey, at: float, row: FetchRow) -> None:
+        self.put("ledger", key + micros(at), encode(row))
+
+    def put_scrubbed(self, mention: Mention) -> None:
+        """The row of another host without the name of the one that is forgotten."""
+        self.put(mention.table, mention.key, encode(mention.row))
 
     # -- fetches and what they brought
 

@@ -21,6 +21,9 @@ from skitter.frontier.rows import (
     UrlRow,
 )
 from skitter.frontier.tables.layout import (
+    ABANDON,
+    REJUDGE,
+    WALK,
     after_host,
     decode_url,
     encode,
@@ -29,7 +32,7 @@ from skitter.frontier.tables.layout import (
     micros,
     slots_of,
 )
-from skitter.frontier.tables.queries import LeaseEnd
+from skitter.frontier.tables.queries import LeaseEnd, WaitingErrand
 from skitter.frontier.tables.row_cache import TALLY, RowCache
 from skitter.frontier.tables.slots import ERRAND_LANE, REVISIT_LANE, lane_of, slot_of, within_lane
 from skitter.frontier.tables.table_writes import TableWrites
@@ -207,6 +210,41 @@ class Transaction(TableWrites):
         self._raw.pop(key, None)
         self._urls[key] = row
         self.put("urls", key, encode(row))
+
+    def drop_url(self, key: bytes) -> None:
+        """All that is known of a URL but its place and dates, which the caller has taken away."""
+        self.cache.drop_row(key)
+        self.cache.patterns.drop(key)
+        self._raw.pop(key, None)
+        self._urls.pop(key, None)
+        self.delete("urls", key)
+        self.delete_range("ledger", key, key + b"\xff" * 9)
+
+    def drop_errand(self, errand: WaitingErrand) -> None:
+        """Nobody waits for this robots.txt any more."""
+        self.delete("queue", errand.slot)
+        host = self.touch(errand.slot[:8])
+        if host is not None:
+            host.queue.errands -= 1
+
+    def drop_host(self, ident: bytes, host: Host) -> None:
+        """A host without URLs, leases or errands: its row and all that is kept by its id."""
+        row = self._touched.pop(ident, None) or self.cache.host(ident)
+        if row is not None:
+            self._move_in_ready_index(ident, row, 0, 0)
+        self.cache.drop_host(ident)
+        for table in ("hosts", "robots"):
+            self.delete(table, ident)
+        for table in ("skeletons", "ledger", "queue"):
+            self.delete_range(table, ident, after_host(ident) + b"\xff" * 9)
+        self.delete_range("traps", b"\2" + ident, b"\2" + after_host(ident))
+        for mark in (REJUDGE, WALK, ABANDON):
+            self.delete("meta", mark + ident)
+        name = host.partition("://")[2]
+        for anchor in (f"host {name}", f"domain {name}"):
+            self.delete("anchors", anchor.encode())
+            self.cache.drop_anchor(anchor)
+        self.delete_range("anchors", f"prefix {name}/".encode(), f"prefix {name}0".encode())
 
     def room(self, max_pages: int) -> int:
         return self.cache.room(max_pages)

@@ -6,6 +6,7 @@ concerned. RFC 9309 where it says something. Never fetches, and never lets a pag
 
 from __future__ import annotations
 
+from skitter.frontier.engine.admission import is_forgotten
 from skitter.frontier.engine.answers.declarations import Declarations
 from skitter.frontier.engine.answers.ledger import enter_in_ledger
 from skitter.frontier.engine.answers.sitemaps import Sitemaps
@@ -80,6 +81,11 @@ class RobotsAnswers:
             case Redirected() if hops >= _MOST_ROBOTS_HOPS:
                 # RFC 9309 2.3.1.2: beyond five redirects the file counts as unavailable: no rules
                 self._learn(tx, concerned, result.status, b"")
+            case Redirected() if tx.cache.forgotten and is_forgotten(tx, result.target):
+                refused = Failed(
+                    kind=FailureKind.ADDRESS_REFUSED, detail="it leads to a host that was forgotten"
+                )
+                self._failed(tx, host, concerned, refused, outcome.ended_at)
             case Redirected() if tx.cache.blocklists.line_forbidding_host(result.target.host):
                 listed = tx.cache.blocklists.line_forbidding_host(result.target.host)
                 refused = Failed(kind=FailureKind.ADDRESS_REFUSED, detail=f"it leads elsewhere: {listed}")
