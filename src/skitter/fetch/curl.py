@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import msgspec
 import pycurl
@@ -43,6 +44,9 @@ _AFTER_SCHEME = len("https://")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SPLIT = re.compile(r"(https?)://(\[[^\]]+\]|[^/:]+)(?::(\d+))?(/.*)", re.DOTALL)
 _FIELD_VALUE = re.compile(r"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?")
+
+if TYPE_CHECKING:
+    from skitter.fetch.signing import RequestSigner
 
 _K = FailureKind
 _CODES: dict[int, FailureKind] = {
@@ -102,6 +106,9 @@ class CurlFetcher:
         self._guard = guard
         self._clock = clock
         self.user_agent = user_agent(identity)
+        self._from = [f"From: {identity.from_address}".encode()] if identity.from_address else []
+        self._signer = _open_signer(identity, clock) if identity.signing_key else None
+        self._says_more = bool(self._from or self._signer)
         self._pools = CurlPools(settings.connections)
         self._handshakes = Handshakes(settings.connections)
         self._dial_order = DialOrder(settings.connect_timeout, clock)
@@ -160,6 +167,8 @@ class CurlFetcher:
             return Failed(kind=FailureKind.ADDRESS_REFUSED, detail=self._refusals(answer))
         verify = self._settings.verify_tls if verify_tls is None else verify_tls
         headers = _conditions(etag, last_modified) if etag or last_modified else _UNCONDITIONAL
+        if self._says_more:
+            headers = [*headers, *self._more_lines(origin)]
         if sending is None:
             block = _request_block(url, origin, headers)
         else:
@@ -169,6 +178,11 @@ class CurlFetcher:
         if len(addresses) == 1:
             return await self._transfer(request, addresses[0], answer.port, self._settings.connect_timeout)
         return await self._try_each(request, addresses, answer.port)
+
+    def _more_lines(self, origin: Origin) -> list[bytes]:
+        """Who asks, beyond the User-Agent: only where the settings say so."""
+        signed = self._signer.lines(origin.text.partition("://")[2]) if self._signer is not None else []
+        return [*self._from, *signed]
 
     async def _resolve(self, origin: Origin) -> tuple[Answer | Unresolved, float]:
         """The answer, and the milliseconds that it took."""
@@ -339,6 +353,12 @@ class CurlFetcher:
             return next((kind for words, kind in _BAD_READS if words in said), _CODES[code])
         verify_result = transfer.curl.getinfo(pycurl.SSL_VERIFYRESULT)
         return tls_failure(code, verify_result) or _CODES.get(code, FailureKind.PROTOCOL)
+
+
+def _open_signer(identity: IdentitySettings, clock: Clock) -> RequestSigner | None:
+    from skitter.fetch.signing import open_signer  # of a crawl that signs nothing, nothing of it is loaded
+
+    return open_signer(identity.signing_key, identity.signature_agent, clock)
 
 
 def user_agent(identity: IdentitySettings) -> str:

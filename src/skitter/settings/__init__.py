@@ -134,6 +134,19 @@ class IdentitySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     product: Annotated[
         str, Doc(description="Product token of the User-Agent, also what robots.txt groups are matched with.")
     ] = "skitter"
+    from_address: Annotated[
+        str, Doc(description="E-mail address that is sent as From with every request; empty sends none.")
+    ] = ""
+    signing_key: Annotated[
+        str,
+        Doc(
+            description="File with an Ed25519 key (skitter identity makes one) that every request is signed "
+            "with, as Web Bot Auth has it; empty signs none: docs/identity.md."
+        ),
+    ] = ""
+    signature_agent: Annotated[
+        str, Doc(description="https URL of the host that serves the directory with the public key.")
+    ] = ""
 
 
 class PolitenessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -119,6 +119,18 @@ def _check_contact(contact: str) -> str:
     return f"is {shown(contact)} and must be printable ASCII: an e-mail address or a URL"
 
 
+def _check_mail(address: str) -> str:
+    if not address or re.fullmatch(r"[!-~]+@[!-~]+", address):
+        return ""
+    return f"is {shown(address)} and must be an e-mail address"
+
+
+def _check_agent(url: str) -> str:
+    if not url or re.fullmatch(r"https://[a-z0-9.-]+(:\d+)?/?", url):
+        return ""
+    return f"is {shown(url)} and must be https://HOST, whose key directory is at its usual place"
+
+
 def _check_prefix(prefix: str) -> str:
     if re.fullmatch(r"\w[\w.-]{0,99}", prefix, re.ASCII):
         return ""
@@ -186,6 +198,8 @@ CHECKS: dict[tuple[str, ...], Callable[[Any], str]] = {
     ("keys", "default_documents"): _check_documents,
     ("identity", "product"): _check_product,
     ("identity", "contact"): _check_contact,
+    ("identity", "from_address"): _check_mail,
+    ("identity", "signature_agent"): _check_agent,
     ("archive", "compression"): _one_of(COMPRESSIONS),
     ("archive", "prefix"): _check_prefix,
     ("archive", "url"): _check_url,

@@ -31,6 +31,26 @@ def add_citizen(commands: Any, command: Command) -> None:
     _add_folder(forget)
     forget.add_argument("--receipt", type=Path, metavar="FILE", help="write the receipt to this file as well")
 
+    identity = command(commands, "identity", "make or show the key that requests are signed with", _identity)
+    identity.add_argument("key", type=Path, metavar="FILE", help="holds the private key, in PEM")
+    identity.add_argument("--new", action="store_true", help="make a key, in a new file")
+    identity.add_argument(
+        "--agent", default="", metavar="URL", help="the host that will serve the key directory"
+    )
+    identity.add_argument(
+        "--directory", type=Path, metavar="FILE", help="write the key directory to this file"
+    )
+    identity.add_argument("--purpose", default="crawling", metavar="WORD", help="in the key directory")
+    page = command(commands, "bot-page", "write a page that says who crawls, for webmasters", _bot_page)
+    _add_folder(page)
+    page.add_argument(
+        "--into", required=True, type=Path, metavar="FOLDER", help="to be served by a web server"
+    )
+    page.add_argument(
+        "--range", action="append", default=[], metavar="CIDR", help="addresses crawled from; may be repeated"
+    )
+    page.add_argument("--why", default="", metavar="TEXT", help="what the crawl is for")
+
 
 def _add_folder(command: argparse.ArgumentParser) -> None:
     command.add_argument(
@@ -49,6 +69,35 @@ def _ledger(arguments: argparse.Namespace) -> int:
 
     folder, settings = _existing(arguments)
     return _say(ledger(folder, settings, arguments.host, limit=arguments.limit, as_json=arguments.json))
+
+
+def _identity(arguments: argparse.Namespace) -> int:
+    from skitter.console.citizen.identity import identity
+
+    asked = identity(
+        arguments.key,
+        new=arguments.new,
+        agent=arguments.agent,
+        directory=arguments.directory,
+        purpose=arguments.purpose,
+        as_json=arguments.json,
+    )
+    return _say(asked)
+
+
+def _bot_page(arguments: argparse.Namespace) -> int:
+    from skitter.console.citizen.identity import bot_page
+
+    folder, settings = _existing(arguments)
+    asked = bot_page(
+        folder,
+        settings,
+        into=arguments.into,
+        ranges=arguments.range,
+        why=arguments.why,
+        as_json=arguments.json,
+    )
+    return _say(asked)
 
 
 def _forget(arguments: argparse.Namespace) -> int:
