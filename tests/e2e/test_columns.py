@@ -17,7 +17,7 @@ HOME = (
 # Deeper than the others, because a host that breaks is left alone.
 SAME = b"<a href=/broken?q=1>5</a>" + b"the same body " * 100
 SITE = {
-    "/": page(HOME, b'ETag: "1"', b"Last-Modified: Tue, 17 Nov 2026 10:00:00 GMT"),
+    "/": page(HOME, b'ETag: "1"', b"Last-Modified: Mon, 17 Nov 2025 10:00:00 GMT"),
     "/copy": SAME,
     "/same": SAME,
     "/moved": page(b"", b"Location: /copy", status=b"302 Found"),
@@ -28,11 +28,15 @@ SITE = {
 
 def test_every_column_of_pages_is_filled_by_some_answer(tmp_path: Path) -> None:
     config = tmp_path / "my.toml"
-    config.write_text("[fetch]\nmax_body = 5000\n")
     with serving_site(SITE) as server:
         url = server.url.replace("127.0.0.1", "localhost")
+        config.write_text(
+            f'[fetch]\nmax_body = 5000\n[hosts."{url}"]\nheaders = {{ "X-Key" = {{ env = "KEY" }} }}\n'
+        )
         arguments = ("--into", tmp_path / "c", "--config", config, "--allow-private", "--delay", "0")
-        skitter("crawl", url + "/", *arguments, environ={"SKITTER_CRAWL_LINGER": "0"})
+        skitter(
+            "crawl", url + "/", *arguments, environ={"SKITTER_CRAWL_LINGER": "0", "KEY": "told to one host"}
+        )
     counts = ", ".join(f"count({column.name}) as {column.name}" for column in PAGES.columns)
     row = json.loads(said(skitter("query", tmp_path / "c", f"select {counts} from pages_in_parts", "--json")))
     assert {name for name, filled in row.items() if not filled} == set()
