@@ -13,7 +13,8 @@ import msgspec
 class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Figures that only the frontier has; `refusals` is by reason, for the whole crawl. `came_back` are refused
     URLs that went back to a queue in this run, by the reason that no longer holds. `verdicts` on traps are in
-    force, and `refusing` of them refuse a URL or more."""
+    force, and `refusing` of them refuse a URL or more. `over_defaults` are refusals by limits that nobody chose,
+    by reason."""
 
     hosts_active: int = 0
     hosts_waiting: int = 0
@@ -31,6 +32,7 @@ class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
     came_back: dict[str, int] = {}
     verdicts: int = 0
     refusing: int = 0
+    over_defaults: dict[str, int] = {}
     next_at: float | None = None
 
 
@@ -86,6 +88,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     came_back: dict[str, int] = {}
     verdicts: int = 0
     refusing: int = 0
+    over_defaults: dict[str, int] = {}
     errors: dict[str, int] = {}
     statuses: dict[str, int] = {}
     slowest: list[tuple[str, float]] = []

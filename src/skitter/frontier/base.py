@@ -191,7 +191,8 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True):
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
     """`unstored` are pages that wait for upload to the object store (`stored` are the others), `lost` fetches
     whose records were gone before that. `came_back` counts refused URLs that went back to a queue since this
-    process began, because the rule that had refused them changed; `rejudging` are the reasons looked at now."""
+    process began, because the rule that had refused them changed; `rejudging` are the reasons looked at now.
+    `over_defaults` are refusals by limits that nobody chose: a depth or a budget that is as skitter sets it."""
 
     urls: dict[str, int]
     hosts: dict[str, int]
@@ -220,6 +221,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: int = 0
     refusing: int = 0
     revisits: RevisitFigures | None = None
+    over_defaults: dict[str, int] = {}
 
 
 class RuleChanges(msgspec.Struct, frozen=True, kw_only=True):

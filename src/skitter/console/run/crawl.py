@@ -335,6 +335,7 @@ def figures(stats: Stats) -> FrontierFigures:
         came_back=stats.came_back,
         verdicts=stats.verdicts,
         refusing=stats.refusing,
+        over_defaults=stats.over_defaults,
         next_at=stats.next_at,
     )
 

@@ -7,12 +7,12 @@ are looked at once in vain. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from skitter.model import HostPolicy, Refusal
-from skitter.settings import Settings
+from skitter.settings import CrawlSettings, PolitenessSettings, Settings
 
 # From the narrowest on: what is in scope for one is in scope for those after it.
 _SCOPES = ("prefix", "host", "domain", "any")
@@ -80,6 +80,17 @@ def loosened_by_policy(old: HostPolicy, new: HostPolicy) -> list[Refusal]:
     """The same of what the operator said of one host. A changed budget counts as a larger one."""
     reasons = [Refusal.BLOCKED] if old.blocked and not new.blocked else []
     return [*reasons, Refusal.BUDGET] if new.budget != old.budget else reasons
+
+
+def over_defaults(refusals: Mapping[str, int], settings: Settings) -> dict[str, int]:
+    """How many URLs were refused by limits that are as skitter sets them: nobody asked to leave those out."""
+    usual = {
+        Refusal.DEPTH: settings.crawl.max_depth == CrawlSettings().max_depth,
+        Refusal.BUDGET: settings.politeness.host_budget == PolitenessSettings().host_budget,
+    }
+    return {
+        str(reason): n for reason, is_usual in usual.items() if is_usual and (n := refusals.get(reason, 0))
+    }
 
 
 def _is_narrower(old: tuple[str, ...], new: tuple[str, ...]) -> bool:

@@ -30,6 +30,7 @@ from skitter.frontier.engine.explain.host_report import fetch_fields, host_repor
 from skitter.frontier.engine.explain.lists import outlook, some_urls
 from skitter.frontier.engine.explain.traps import trap_words
 from skitter.frontier.engine.readmission import as_found
+from skitter.frontier.engine.rules_in_force import over_defaults
 from skitter.frontier.rows import HostRow, Tally, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.row_cache import RowCache
@@ -145,6 +146,7 @@ class Views:
             verdicts=tally.verdicts,
             refusing=tally.refusing,
             revisits=self._revisits(),
+            over_defaults=over_defaults(tally.refusals, self._settings),
         )
 
     def _revisits(self) -> RevisitFigures | None:
