@@ -261,6 +261,7 @@ class Event(StrEnum):
     RULES_CHANGED = "rules_changed"
     URLS_CAME_BACK = "urls_came_back"
     SERVER_AWAY = "server_away"
+    SERVER_DOUBTED = "server_doubted"
     SERVER_BACK = "server_back"
     DELIVERIES_DROPPED = "deliveries_dropped"
     DELIVERY_REFUSED = "delivery_refused"
@@ -292,6 +293,7 @@ EVENTS: dict[Event, str] = {
     Event.URLS_CAME_BACK: "Refused URLs went back to their queues, as the rule changed: reason, how many.",
     Event.SEGMENTS_LOST: "Segments were gone before they were stored: how many, and requests to make again.",
     Event.SERVER_JOINED: "A worker was taken on by its server: worker, server.",
+    Event.SERVER_DOUBTED: "A worker does not take over a setting of its server, or reaches it unencrypted: why.",
     Event.SERVER_AWAY: "A worker's server does not answer, and why: no requests are made until it does.",
     Event.SERVER_BACK: "The server answers again: what waits to be delivered.",
     Event.DELIVERY_REFUSED: "A worker delivered what no worker of ours could have made: who, and what is wrong.",
@@ -322,6 +324,7 @@ LEVELS: dict[Event, Level] = {
             Event.SEGMENTS_LOST,
             Event.BLOCKLIST_KEPT,
             Event.SERVER_AWAY,
+            Event.SERVER_DOUBTED,
             Event.DELIVERIES_DROPPED,
             Event.WORKER_ENDED,
         ),

@@ -380,7 +380,7 @@ def test_a_worker_elsewhere_refuses_another_version_in_one_line(tmp_path: Path, 
             assert server.stdout is not None
             where = json.loads(server.stdout.readline())["serving"]
             file.write_text(SHOP + "\n# changed\n")
-            done = skitter("worker", "--join", where)
+            done = skitter("worker", "--join", where, "--allow", "private")
             assert done.returncode == 2
             joined, refused = done.stderr.splitlines()
             assert joined.startswith(f"skitter: joined {where}")

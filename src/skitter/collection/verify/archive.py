@@ -55,6 +55,9 @@ def verify(
         check_merged(source, layout.merged, sums, report)
     if database is not None:
         database.close()
+    for name in layout.set_aside:
+        what = f"{source.size(name):,} bytes were set aside when the crawl went on: they cannot be read"
+        report.defect(name, None, what)
     _check_ledger(layout, ledger, report)
     _note_debris(layout, ledger, report)
     return report
