@@ -27,6 +27,7 @@ class Trouble(Enum):
     UNKNOWN_URL = ("unknown-url", 404, "This crawl does not know such a URL")
     UNKNOWN_HOST = ("unknown-host", 404, "This crawl does not know such a host")
     UNKNOWN_TRAP = ("unknown-trap", 404, "This crawl gave no such verdict")
+    UNKNOWN_SUBSCRIPTION = ("unknown-subscription", 404, "Nobody subscribed to this")
     UNKNOWN_SETTING = ("unknown-setting", 404, "There is no such setting")
     NOT_ARCHIVED = ("not-archived", 404, "The archive holds no such copy")
     NO_SUCH_METHOD = ("no-such-method", 405, "This cannot be done here")
