@@ -134,7 +134,7 @@ def test_what_is_no_url_is_refused_with_its_name(tmp_path: Path) -> None:
     with running_service(tmp_path) as service:
         asked = {"topic": TOPIC, "hub": "hub", "callback": "https://crawler.example.org"}
         answer = service.post("/v1/subscriptions", asked)
-        assert answer.problem == "invalid"
+        assert answer.problem == "bad-url"
         assert "hub: give an http or https URL" in answer.json["detail"]
 
 

@@ -172,7 +172,7 @@ ROUTES = (
         call=subscribe,
         body=SubscribeAsked,
         answer=SubscribeAnswer,
-        problems=(Trouble.UNKNOWN_SUBSCRIPTION,),
+        problems=(Trouble.UNKNOWN_SUBSCRIPTION, Trouble.BAD_URL),
     ),
     Route(
         method="GET",

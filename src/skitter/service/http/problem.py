@@ -33,6 +33,7 @@ class Trouble(Enum):
     NO_SUCH_METHOD = ("no-such-method", 405, "This cannot be done here")
     CONTRADICTORY = ("contradictory", 409, "The report does not fit its task")
     BAD_SETTING = ("bad-setting", 409, "A setting cannot have this value")
+    BAD_URL = ("bad-url", 409, "This is no URL that can be asked for")
     BAD_CONDITION = ("bad-condition", 409, "The archive's tables cannot be asked so")
     NEEDS_RESTART = ("needs-restart", 409, "This cannot change while the crawl runs")
     TOO_LARGE = ("too-large", 413, "The body is too large")

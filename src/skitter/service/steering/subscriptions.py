@@ -67,7 +67,7 @@ def _to_send(one: Subscription) -> ToSend:
 def _url(text: str, what: str) -> str:
     url = normalise(text)
     if url is None:
-        raise Problem(Trouble.INVALID, f"{what}: give an http or https URL")
+        raise Problem(Trouble.BAD_URL, f"{what}: give an http or https URL")
     return url
 
 
