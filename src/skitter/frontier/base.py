@@ -155,11 +155,13 @@ class RevisitFigures(msgspec.Struct, frozen=True, kw_only=True):
     """How a crawl is kept fresh: pages with a date for their next visit, those that are queued for it, the price
     of a visit, visits made again and how many of them found a change. The first visit that is overdue has been so
     for `late` seconds. `audits` were at random times; from them follows the share of pages, by importance and
-    over time, that were as we have them (`audited_freshness`, with its standard error)."""
+    over time, that were as we have them (`audited_freshness`, with its standard error). `budget` is how many
+    visits a second there may be."""
 
     watched: int
     queued: int
     price: float
+    budget: float
     visits: int
     changed: int
     late: float
@@ -168,15 +170,26 @@ class RevisitFigures(msgspec.Struct, frozen=True, kw_only=True):
     audit_error: float | None = None
 
 
+class Audited(msgspec.Struct, frozen=True, kw_only=True):
+    """What so many visits at random times have found: the share of copies that were current, over the time of the
+    crawl, with its standard error."""
+
+    audits: int
+    fresh: float
+    error: float
+
+
 class HostFreshness(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     pages: int
     expected: float
+    audited: Audited | None = None
 
 
 class Freshness(msgspec.Struct, frozen=True, kw_only=True):
     """The share of pages that are expected to be as we have them now: by importance, plain, by tier, and of the
-    hosts where most is missing. Beside it what visits at random times have found, over the time of the crawl."""
+    hosts where most is missing. Beside it what visits at random times have found, over the time of the crawl.
+    `age` is how many days ago pages were last seen, on average; `changes_a_day` is expected of them in all."""
 
     pages: int
     expected: float | None
@@ -186,6 +199,9 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True):
     audits: int
     audited: float | None = None
     audit_error: float | None = None
+    audited_by_tier: dict[str, Audited] = msgspec.field(default_factory=dict)
+    age: float | None = None
+    changes_a_day: float = 0.0
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):

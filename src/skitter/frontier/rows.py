@@ -302,11 +302,25 @@ class Walk(msgspec.Struct, array_like=True, gc=False):
     again: list[str] = msgspec.field(default_factory=list)
 
 
+class Audits(msgspec.Struct, array_like=True, gc=False):
+    """Visits at random times: how many, the `weight` of the intervals that they fell into (days, by importance),
+    and of those that found the page as it was."""
+
+    count: int = 0
+    weight: float = 0.0
+    fresh: float = 0.0
+
+    def add(self, weight: float, *, is_fresh: bool) -> None:
+        self.count += 1
+        self.weight += weight
+        self.fresh += weight * is_fresh
+
+
 class Habits(msgspec.Struct, array_like=True, gc=False):
     """How often pages of one pattern or host change: `changes` in so many `days` of watching. Of `checked` pages
-    whose bytes differed, `noisy` differed again at once. Of a host also what its word was worth (`trust`), and
-    when one of its sitemaps was last read (s). Of a sitemap or feed itself: the news that it brought in so many
-    days, and `news` of the reading that is not settled yet."""
+    whose bytes differed, `noisy` differed again at once. Of a host also what its word was worth (`trust`), when
+    one of its sitemaps was last read (s), and its audits. Of a sitemap or feed itself: the news that it brought
+    in so many days, and `news` of the reading that is not settled yet."""
 
     changes: float = 0.0
     days: float = 0.0
@@ -315,13 +329,14 @@ class Habits(msgspec.Struct, array_like=True, gc=False):
     trust: Trust | None = None
     heard_at: int = 0
     news: float = 0.0
+    audits: Audits | None = None
 
 
 class RevisitTally(msgspec.Struct, array_like=True):
     """Revisits in all: pages `watched` (with a date for their next visit), revisits leased now, the price of a
     visit, the habits of all pages; visits made again and how many of them found a change. `audits` are visits at
     random times; `audited` sums the weights of the intervals they fell into, `audited_fresh` of those that found
-    the page as it was."""
+    the page as it was. `audited_tiers` has the same by tier, from the first audit on."""
 
     watched: int = 0
     leased: int = 0
@@ -332,6 +347,7 @@ class RevisitTally(msgspec.Struct, array_like=True):
     audits: int = 0
     audited: float = 0.0
     audited_fresh: float = 0.0
+    audited_tiers: list[Audits] = msgspec.field(default_factory=list)
 
 
 class Tally(msgspec.Struct):

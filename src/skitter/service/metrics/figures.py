@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from skitter.frontier.base import Stats
+from skitter.frontier.base import Freshness, RevisitFigures, Stats
+from skitter.schedule.revisit import DAY
 from skitter.service.metrics.watch import WATCHED, Watch
-from skitter.telemetry import METRICS, REASONS, STATUS_CLASSES, TIERS, Kind, Metric, Telemetry
+from skitter.telemetry import FRESHNESS, METRICS, REASONS, STATUS_CLASSES, TIERS, Kind, Metric, Telemetry
 
 Told = dict[Metric, dict[str, float]]
 """Of each metric its values by label, "" for one without."""
@@ -30,6 +31,7 @@ def told(
         found.setdefault(metric, {})[label] = value * METRICS[metric].scale
     found |= {metric: {"": value} for metric, value in _of_ledger(stats)}
     found |= _by_label(stats)
+    found |= _of_revisits(stats.revisits, watch.freshness.last)
     unsynced, seconds = watch.unsynced(now)
     single = {
         Metric.WORKERS: watch.roster.live(now),
@@ -74,6 +76,34 @@ def _by_label(stats: Stats) -> dict[Metric, dict[str, float]]:
         Metric.QUEUED: _closed(tiers, TIERS),
         Metric.HOSTS: _closed(stats.hosts, METRICS[Metric.HOSTS].labels),
     }
+
+
+_NOT_KEPT_FRESH = RevisitFigures(
+    watched=0, queued=0, price=0.0, budget=0.0, visits=0, changed=0, late=0.0, audits=0
+)
+
+
+def _of_revisits(
+    figures: RevisitFigures | None, freshness: Freshness | None
+) -> dict[Metric, dict[str, float]]:
+    found = figures or _NOT_KEPT_FRESH
+    single = {
+        Metric.WATCHED: found.watched,
+        Metric.REVISITS_QUEUED: found.queued,
+        Metric.REVISITS_LATE: found.late,
+        Metric.REVISIT_PRICE: found.price * DAY,
+        Metric.REVISIT_BUDGET: found.budget,
+        Metric.AUDITED: found.audited_freshness or 0.0,
+        Metric.AUDIT_ERROR: found.audit_error or 0.0,
+        Metric.COPY_AGE: (freshness.age or 0.0) * DAY if freshness is not None else 0.0,
+    }
+    shares: dict[str, float] = dict.fromkeys(FRESHNESS, 0.0)
+    if freshness is not None:
+        shares |= {"importance": freshness.expected or 0.0, "plain": freshness.expected_plain or 0.0}
+        shares |= freshness.by_tier
+    visits: dict[str, float] = {"changed": found.changed, "unchanged": found.visits - found.changed}
+    told = {metric: {"": float(value)} for metric, value in single.items()}
+    return {**told, Metric.FRESHNESS: shares, Metric.REVISITS: visits}
 
 
 def _closed(counts: Mapping[str, int], labels: tuple[str, ...]) -> dict[str, float]:

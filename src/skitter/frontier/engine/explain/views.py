@@ -30,6 +30,7 @@ from skitter.frontier.engine.explain.host_report import fetch_fields, host_repor
 from skitter.frontier.engine.explain.lists import outlook, some_urls
 from skitter.frontier.engine.explain.traps import trap_words
 from skitter.frontier.engine.readmission import as_found
+from skitter.frontier.engine.revisit_budget import visits_a_second
 from skitter.frontier.engine.rules_in_force import over_defaults
 from skitter.frontier.rows import HostRow, Tally, UrlRow
 from skitter.frontier.tables import queries
@@ -160,6 +161,7 @@ class Views:
             watched=found.watched,
             queued=self._cache.tally.tiers[REVISITS],
             price=found.price,
+            budget=visits_a_second(self._settings.revisit.per_second, found.watched),
             visits=found.visits,
             changed=found.changed,
             late=max(0.0, self._cache.tally.now - first) if first is not None else 0.0,
