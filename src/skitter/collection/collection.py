@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from skitter.archive.objects import Objects
 from skitter.archive.warc.coding import coding_of
 from skitter.collection.captures import Capture, captures_of, segment_file
 from skitter.collection.layout import Layout, read_layout
 from skitter.collection.members import Member, inflate, read_members
 from skitter.collection.record import Record, parse_record
-from skitter.collection.remote import ObjectSource, SpooledSource
 from skitter.collection.source import FolderSource, Source
 from skitter.collection.tables import open_tables, select_only, sql_fault
 from skitter.errors import ArchiveFailed, NotACrawl, UsageError
+from skitter.extras import need
 from skitter.model import RecordAt
 from skitter.parse.content import PageContent
 from skitter.parse.page import read_page
@@ -34,6 +33,7 @@ from skitter.urls.canonical import normalise
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from skitter.collection.remote import ObjectSource
     from skitter.extend.page import Page as UsersPage
 
 _BATCH = 2048
@@ -102,7 +102,7 @@ class Collection:
             return cls(_objects(str(folder)), str(folder))
         archive, url = Path(folder) / "archive", _archive_url(Path(folder))
         if url:
-            return cls(SpooledSource(FolderSource(archive), _objects(url)), str(folder))
+            return cls(_spooled(archive, url), str(folder))
         if not archive.is_dir():
             raise NotACrawl(f"{folder} has no archive: name the folder given to skitter crawl --into")
         return cls(FolderSource(archive), str(folder))
@@ -277,7 +277,19 @@ def _archive_url(folder: Path) -> str:
 
 
 def _objects(url: str) -> ObjectSource:
+    need("obstore")
+    # Here and below, because a crawl in a folder of its own does without.
+    from skitter.archive.objects import Objects
+    from skitter.collection.remote import ObjectSource
+
     return ObjectSource(Objects(url))
+
+
+def _spooled(folder: Path, url: str) -> Source:
+    objects = _objects(url)
+    from skitter.collection.remote import SpooledSource
+
+    return SpooledSource(FolderSource(folder), objects)
 
 
 def _time_of(date: str) -> datetime:
