@@ -306,4 +306,12 @@ def _about(settings: Settings) -> dict[str, str]:
     }
     if settings.identity.contact:
         about["operator"] = settings.identity.contact
+    told = settings.about
+    # By the names of Dublin Core, as WARC 1.1 (6.2) asks for.
+    about |= {
+        "title": told.title,
+        "description": told.description,
+        "publisher": told.publisher,
+        "isPartOf": told.is_part_of,
+    }
     return about
