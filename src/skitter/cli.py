@@ -27,7 +27,8 @@ from skitter.console.run.serve_arguments import add_serve
 from skitter.console.run.worker_arguments import add_working
 from skitter.console.shell_arguments import add_shell
 from skitter.console.steer.arguments import add_steering
-from skitter.errors import SkitterError, UsageError
+from skitter.errors import MissingExtra, SkitterError, UsageError
+from skitter.extras import EXTRAS, advice
 
 if TYPE_CHECKING:
     from skitter.folder import CrawlFolder
@@ -69,6 +70,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SkitterError as error:
         _complain(error, as_json=_is_for_a_log(words, arguments))
         return error.exit_code
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        _complain(MissingExtra(advice(error.name)), as_json=_is_for_a_log(words, arguments))
+        return MissingExtra.exit_code
     except KeyboardInterrupt:
         return 130
 

@@ -4,6 +4,7 @@
     |- UsageError           the command or its input cannot be carried out as given; exit code 2
     |  |- SettingsError     a setting is unknown or has the wrong type; names where
     |  |- NotACrawl         the folder holds no crawl (or something else)
+    |  |- MissingExtra      a library of an extra is not installed; says which extra
     |  `- NoContact         public hosts, and no contact address
     |- FolderInUse          another process works in the folder
     |- StoreFailed          the frontier's store could not read or write
@@ -32,6 +33,10 @@ class SettingsError(UsageError):
 
 
 class NotACrawl(UsageError):
+    pass
+
+
+class MissingExtra(UsageError):
     pass
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skitter.clock import Clock
+from skitter.extras import need
 from skitter.fetch.base import Fetcher
 from skitter.fetch.curl import CurlFetcher
 from skitter.fetch.guard import AddressGuard
@@ -84,6 +85,7 @@ def _open_sessions(settings: Settings, fetcher: Fetcher, clock: Clock) -> Sessio
 
 
 def open_identities(settings: Settings) -> dict[Host, Identity]:
+    need("cryptography")
     from skitter.identities.identity import open_identity
 
     return {

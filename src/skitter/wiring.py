@@ -30,6 +30,7 @@ from skitter.committer.work_source import COMMITTED_AT_ONCE
 from skitter.committer.worker_registry import WorkerRegistry
 from skitter.committer.worker_rpc import WorkerRpc
 from skitter.committer.worker_server import serve_on_unix_socket
+from skitter.extras import need
 from skitter.fetch.curl import user_agent
 from skitter.fetch_stack import FetchStack, open_fetch_stack
 from skitter.folder import CrawlFolder
@@ -252,6 +253,7 @@ async def probe_objects(settings: Settings) -> None:
 
 
 def _objects(url: str) -> Objects:
+    need("obstore")
     from skitter.archive.objects import Objects  # 20 ms that a crawl without an object store need not pay
 
     return Objects(url)
@@ -304,4 +306,12 @@ def _about(settings: Settings) -> dict[str, str]:
     }
     if settings.identity.contact:
         about["operator"] = settings.identity.contact
+    told = settings.about
+    # By the names of Dublin Core, as WARC 1.1 (6.2) asks for.
+    about |= {
+        "title": told.title,
+        "description": told.description,
+        "publisher": told.publisher,
+        "isPartOf": told.is_part_of,
+    }
     return about

@@ -19,7 +19,7 @@ ROOT = Path(skitter.__file__).parent
 # lower lines, never from its own line's other entries.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "clock", "faultpoints", "confinement", "model", "native", "recent", "snapshot"),
-    ("settings", "telemetry"),
+    ("settings", "telemetry", "extras"),
     ("log", "folder", "schedule", "secret_files"),
     ("urls", "robots", "parse"),
     ("frontier", "fetch", "archive"),

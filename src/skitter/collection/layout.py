@@ -16,7 +16,7 @@ from skitter.archive.set_aside import FOLDER
 from skitter.archive.store import MERGED_INDEX
 from skitter.archive.tables.parts import PARQUET
 from skitter.archive.warc.cdxj import TEMPORARY
-from skitter.archive.warc.coding import OPEN, is_segment, stem_of
+from skitter.archive.warc.coding import OPEN, READABLE_SUFFIXES, stem_of
 from skitter.collection.source import Source
 
 
@@ -89,7 +89,7 @@ def _segments(files: dict[str, int]) -> list[SegmentAt]:
     for name in sorted(files, key=lambda file: (not file.endswith(OPEN), file)):
         # Sorted so that a finished file wins over the growing one it was renamed from while we listed.
         finished = name.removesuffix(OPEN)
-        if not is_segment(finished) or "/" in name:
+        if not finished.endswith(READABLE_SUFFIXES) or "/" in name:
             continue
         index = stem_of(finished) + INDEX + (OPEN if name.endswith(OPEN) else "")
         found[finished] = SegmentAt(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from skitter.clock import SystemClock
+from skitter.extras import advice, has, need
 from skitter.fetch.resolver import Resolver
 from skitter.fetch_stack import GC_THRESHOLDS
 from skitter.folder import CrawlFolder
@@ -64,11 +65,21 @@ async def _with_plugins(settings: Settings) -> Settings:
     """With the versions of users' code that this run has; raises where it cannot be loaded."""
     if not (settings.plugins.with_ or settings.extract):
         return replace(settings, plugins=replace(settings.plugins, versions=()))
+    need("pyarrow")
     from skitter.extend.declared import extractors_of
     from skitter.extend.versions import with_versions
 
     extractors_of(settings.extract)
     return replace(settings, plugins=await with_versions(settings.plugins, settings.extract))
+
+
+def within_installed(settings: Settings, note: Callable[[str], None] = lambda _: None) -> Settings:
+    """What is kept beside the WARC files as far as there is something installed to write it with. Not written
+    down: a later run that has it keeps it."""
+    if not settings.archive.tables or has("pyarrow"):
+        return settings
+    note(f"no tables are kept beside the WARC files: {advice('pyarrow')}")
+    return replace(settings, archive=replace(settings.archive, tables=()))
 
 
 @contextlib.contextmanager

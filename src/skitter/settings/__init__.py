@@ -136,6 +136,15 @@ class IdentitySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     ] = "skitter"
 
 
+class AboutSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the crawl is, for whoever finds its archive: said in each WARC file and in exported WACZ packages."""
+
+    title: Annotated[str, Doc(description="A name for the collection.")] = ""
+    description: Annotated[str, Doc(description="What was crawled, and why.")] = ""
+    publisher: Annotated[str, Doc(description="Who answers for the collection.")] = ""
+    is_part_of: Annotated[str, Doc(description="The larger collection that it belongs to.")] = ""
+
+
 class PolitenessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How hosts are treated. robots.txt is always obeyed; that is not a setting."""
 
@@ -482,6 +491,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     crawl: CrawlSettings = CrawlSettings()
     keys: KeySettings = KeySettings()
     identity: IdentitySettings = IdentitySettings()
+    about: AboutSettings = AboutSettings()
     politeness: PolitenessSettings = PolitenessSettings()
     retry: RetrySettings = RetrySettings()
     fetch: FetchSettings = FetchSettings()

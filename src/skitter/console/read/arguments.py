@@ -77,6 +77,12 @@ def add_reading(commands: Any, command: Command) -> None:
         "--items", metavar="TYPE", help="the items of this type that extractors made: jsonl, csv or parquet"
     )
     export.add_argument("--force", action="store_true", help="replace what is at PATH")
+    export.add_argument(
+        "--sign", action="store_true", help="sign the WACZ package, with a new key that is then forgotten"
+    )
+    export.add_argument(
+        "--sign-key", type=Path, metavar="FILE", help="sign it with this private key, in PEM form"
+    )
     _add_extract(commands, command)
     _add_sink(commands, command)
 
@@ -163,7 +169,7 @@ def _add_folder(command: argparse.ArgumentParser) -> None:
         "folder",
         type=_place,
         metavar="DIR",
-        help="the crawl's folder, or the URL of an archive in an object store",
+        help="the crawl's folder, a WARC or WACZ file or a folder of them, or the URL of an object store",
     )
 
 
@@ -216,12 +222,13 @@ def _verify(arguments: argparse.Namespace) -> int:
     import asyncio
     import os
 
+    from skitter.collection.foreign.files import is_foreign
     from skitter.console.read.verify import read_ledger, run_verify
     from skitter.folder import CrawlFolder
     from skitter.settings.load import load
 
     form = _form(arguments)
-    if isinstance(arguments.folder, str):
+    if isinstance(arguments.folder, str) or is_foreign(arguments.folder):
         return run_verify(arguments.folder, None, as_json=form == "json")
     folder = CrawlFolder.existing(arguments.folder)
     settings = load(crawl_file=folder.settings_file, config_file=None, environ=os.environ, flags={}).settings
@@ -230,14 +237,17 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
+    from skitter.collection.export.wacz import Signing
     from skitter.console.read.export import run_export
 
+    key = arguments.sign_key
     run_export(
         arguments.folder,
         arguments.to,
         arguments.path,
         arguments.where,
         items=arguments.items,
+        signing=Signing(arguments.sign or key is not None, key),
         force=arguments.force,
         as_json=arguments.json,
     )

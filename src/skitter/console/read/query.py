@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skitter.collection.collection import Collection, is_stored_elsewhere
-from skitter.collection.remote import cache_home
+from skitter.collection.source import cache_home
 from skitter.collection.tables import select_only, sql_fault
 from skitter.confinement import run_without_writing
 from skitter.console.display.output import ReaderGone, write_lines

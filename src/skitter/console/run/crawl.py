@@ -24,11 +24,18 @@ from skitter.console.run.seed_fates import seed_fates
 from skitter.console.run.uploading import uploading
 from skitter.console.run.wait_notes import WaitNotes, who_waits
 from skitter.errors import DiskFull, SkitterError, UsageError
+from skitter.extras import need
 from skitter.fetch_stack import open_identities, raise_descriptor_limit
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier, Stats
 from skitter.model import Discovered
-from skitter.runtime.lifecycle import admit_seeds, bring_back_private, check_settings, own_folder
+from skitter.runtime.lifecycle import (
+    admit_seeds,
+    bring_back_private,
+    check_settings,
+    own_folder,
+    within_installed,
+)
 from skitter.runtime.listening import listen_for_operators
 from skitter.runtime.pool import WorkerPool, open_pool
 from skitter.runtime.stop_signals import on_stop_signal
@@ -65,6 +72,7 @@ async def run_crawl(
     """Until the crawl has ended; says how. `dashboard` is where the page is served meanwhile, if anywhere."""
     tokens = tokens or Access()
     if dashboard:
+        need("numpy")
         check_listen(dashboard, tokens)
     settings = await check_settings(loaded.settings, seeds)
     if folder.is_new and not seeds:
@@ -72,7 +80,7 @@ async def run_crawl(
     try:
         resumed = not folder.is_new
         with own_folder(folder, settings):
-            settings = _within_descriptors(settings, display)
+            settings = within_installed(_within_descriptors(settings, display), display.note)
             _check_identities(settings, display)
             run = _Run(folder, settings, SystemClock(), display, list(seeds), resumed, dashboard, tokens)
             ended, last = await _crawl(run)

@@ -12,11 +12,14 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from skitter.clock import SystemClock
 from skitter.frontier.base import Freshness, RevisitFigures, Stats
 from skitter.schedule.revisit import DAY
 from skitter.service.metrics.watch import WATCHED, Watch
 from skitter.telemetry import FRESHNESS, METRICS, REASONS, STATUS_CLASSES, TIERS, Kind, Metric, Telemetry
 
+# Where the system does not say when a process began.
+_IMPORTED_AT = SystemClock().now()
 Told = dict[Metric, dict[str, float]]
 """Of each metric its values by label, "" for one without."""
 
@@ -119,14 +122,21 @@ def _of_process() -> dict[Metric, float]:
     return {
         Metric.CPU: used.ru_utime + used.ru_stime,
         Metric.RSS: _resident(),
-        Metric.DESCRIPTORS: len(os.listdir("/proc/self/fd")),
+        Metric.DESCRIPTORS: _descriptors(),
         Metric.STARTED: _began(),
     }
+
+
+def _descriptors() -> int:
+    # Linux and others have it under /dev too; /proc is Linux's alone.
+    return len(os.listdir("/dev/fd"))
 
 
 @cache
 def _began() -> float:
     """proc(5): field 22 of stat is in ticks since the machine booted; the command's name may hold spaces."""
+    if not os.path.exists("/proc/self/stat"):
+        return _IMPORTED_AT
     ticks = int(Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()[19])
     lines = Path("/proc/stat").read_bytes().splitlines()
     booted = next(int(line.split()[1]) for line in lines if line.startswith(b"btime"))
@@ -134,8 +144,11 @@ def _began() -> float:
 
 
 def _resident() -> int:
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except OSError:  # elsewhere only the most that it ever was is to be had, in bytes on macOS
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def free_bytes(folder: Path) -> int:
