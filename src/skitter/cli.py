@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from skitter import __version__
+from skitter.console.citizen.arguments import add_citizen
 from skitter.console.display.output import write
 from skitter.console.parser import Parser
 from skitter.console.read.arguments import add_reading
@@ -142,6 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     add_reading(commands, _command)
     add_steering(commands, _command)
     add_working(commands, _command)
+    add_citizen(commands, _command)
     _add_settings(commands)
     add_shell(commands, _command, parser, _EPILOG)
     return parser
@@ -278,6 +280,19 @@ def _add_policy(commands: Any) -> None:
     command.add_argument(
         "--verify-tls", action=argparse.BooleanOptionalAction, help="check the host's certificate, or do not"
     )
+    command.add_argument(
+        "--daily-requests", type=_count, metavar="N", help="requests a day at most; 0 for no limit"
+    )
+    command.add_argument(
+        "--daily-bytes",
+        type=_count,
+        metavar="N",
+        help="bytes a day after which no more is asked; 0 for no limit",
+    )
+    command.add_argument(
+        "--quiet-hours", metavar="HOURS", help="when it is not asked, by its clock: 22:00-06:00,12:00-13:00"
+    )
+    command.add_argument("--time-zone", metavar="ZONE", help="its clock, such as Europe/Berlin (default UTC)")
     command.add_argument("--clear", action="store_true", help="forget the policy")
 
 
@@ -461,6 +476,10 @@ def _policy_change(arguments: argparse.Namespace) -> HostPolicy | None:
         blocked=arguments.block,
         verify_tls=arguments.verify_tls,
         max_age=arguments.max_age,
+        daily_requests=arguments.daily_requests,
+        daily_bytes=arguments.daily_bytes,
+        quiet_hours=arguments.quiet_hours,
+        time_zone=arguments.time_zone,
     )
     if arguments.clear:
         if change != HostPolicy():

@@ -156,6 +156,10 @@ def _reasons(seen: Seen) -> Iterator[str]:
 
 
 _DELAY = "keeps to its delay"
+_CLOSED = {
+    "quiet": ("has quiet hours", "have quiet hours"),
+    "spent": ("has had its load of the day", "have had their load of the day"),
+}
 _WORDS = {
     "connect_refused": ("refuses connections", "refuse connections"),
     "connect_timeout": ("cannot be reached", "cannot be reached"),
@@ -186,6 +190,8 @@ def _reason(host: HostOutlook) -> tuple[str, str]:
             return _WORDS[kind]
         named = kind.replace("_", " ")
         return f"backs off after a failure ({named}){what}", f"back off after a failure ({named}){what}"
+    if host.closed:
+        return _CLOSED[host.closed]
     if host.is_crowded:
         return "shares a busy address", "share a busy address (politeness.address_rate)"
     return _DELAY, "keep to their delay"

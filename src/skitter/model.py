@@ -36,6 +36,8 @@ class TaskKind(StrEnum):
     """A file in which a site lists its URLs, or other such files."""
     FEED = "feed"
     """A file in which a site lists its news."""
+    DECLARATION = "declaration"
+    """A file in which a site says what may be done with its content."""
 
 
 class UrlState(IntEnum):
@@ -220,6 +222,12 @@ class HostLease(msgspec.Struct, frozen=True, kw_only=True):
     """The operator's word for this host; None leaves it to `fetch.verify_tls`."""
     session: bytes = b""
     """Of a host with an identity: its cookies, sealed, as the last lease left them."""
+    closes_at: float | None = None
+    """When its quiet hours begin: no request starts from then on."""
+    signal: str = ""
+    """The `Content-Signal` of its robots.txt."""
+    tdm: str = ""
+    """The rules of its tdmrep.json (`parse/declarations.py`)."""
 
 
 class RecordAt(msgspec.Struct, frozen=True):
@@ -434,4 +442,21 @@ class HostPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     max_age: Annotated[
         Annotated[float, Meta(ge=0)] | None,
         Meta(description="Seconds after which its pages are visited again at the latest; 0 means never."),
+    ] = None
+    daily_requests: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Meta(description="Requests a day at most; 0 means no limit.")
+    ] = None
+    daily_bytes: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="Bytes of answers a day after which no more is asked; 0 means no limit."),
+    ] = None
+    quiet_hours: Annotated[
+        str | None,
+        Meta(description="When it is not asked, by its own clock: `22:00-06:00`, or several with commas."),
+    ] = None
+    time_zone: Annotated[
+        str | None,
+        Meta(
+            description="Whose clock its days and quiet hours go by: a name such as Europe/Berlin; UTC if absent."
+        ),
     ] = None

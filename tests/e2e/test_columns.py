@@ -11,13 +11,21 @@ from tests.raw_server import page
 
 STORY = b" ".join(b"word%d%c" % (n % 7, 97 + n % 26) for n in range(60))
 HOME = (
-    b"<html lang=en><title>Home</title><meta name=robots content=noarchive><main>" + STORY + b"</main>"
+    b"<html lang=en><title>Home</title><meta name=robots content='noarchive, unavailable_after: 2090-01-01'>"
+    b"<main>" + STORY + b"</main>"
     b"<a href=/copy>1</a><a href=/same>2</a><a href=/moved>3</a><a href=/long>4</a>"
 )
 # Deeper than the others, because a host that breaks is left alone.
 SAME = b"<a href=/broken?q=1>5</a>" + b"the same body " * 100
 SITE = {
-    "/": page(HOME, b'ETag: "1"', b"Last-Modified: Mon, 17 Nov 2025 10:00:00 GMT"),
+    "/": page(
+        HOME,
+        b'ETag: "1"',
+        b"Last-Modified: Mon, 17 Nov 2025 10:00:00 GMT",
+        b"Content-Signal: search=yes",
+        b"TDM-Reservation: 1",
+        b"TDM-Policy: https://example.org/terms",
+    ),
     "/copy": SAME,
     "/same": SAME,
     "/moved": page(b"", b"Location: /copy", status=b"302 Found"),
@@ -30,12 +38,10 @@ def test_every_column_of_pages_is_filled_by_some_answer(tmp_path: Path) -> None:
     config = tmp_path / "my.toml"
     with serving_site(SITE) as server:
         url = server.url.replace("127.0.0.1", "localhost")
-        config.write_text(
-            f'[fetch]\nmax_body = 5000\n[hosts."{url}"]\nheaders = {{ "X-Key" = {{ env = "KEY" }} }}\n'
-        )
+        config.write_text(f'[fetch]\nmax_body = 5000\n[hosts."{url}"]\nbearer = {{ env = "ITS_TOKEN" }}\n')
         arguments = ("--into", tmp_path / "c", "--config", config, "--allow-private", "--delay", "0")
         skitter(
-            "crawl", url + "/", *arguments, environ={"SKITTER_CRAWL_LINGER": "0", "KEY": "told to one host"}
+            "crawl", url + "/", *arguments, environ={"SKITTER_CRAWL_LINGER": "0", "ITS_TOKEN": "of this host"}
         )
     counts = ", ".join(f"count({column.name}) as {column.name}" for column in PAGES.columns)
     row = json.loads(said(skitter("query", tmp_path / "c", f"select {counts} from pages_in_parts", "--json")))

@@ -12,6 +12,7 @@ from hashlib import sha256
 import msgspec
 
 from skitter.model import Exchange, Link
+from skitter.parse.directives import NONE_SAID, Directives
 
 _DEEPEST = 32_767
 _LONGEST_ETAG, _LONGEST_DATE = 500, 100
@@ -29,6 +30,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     language: str = ""
     title: str = ""
     directives: str = ""
+    said: Directives = NONE_SAID
+    """What the page and its host reserve."""
     redirect: str = ""
     failure: str = ""
     text: str = ""

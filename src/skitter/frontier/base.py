@@ -343,6 +343,51 @@ class HostExplanation(msgspec.Struct, frozen=True, kw_only=True):
     fetches: tuple[HostFetch, ...]
 
 
+class DayOfHost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a host was asked on one day, in UTC."""
+
+    day: str
+    requests: int
+    bytes: int
+    errors: int
+
+
+class HostLedger(msgspec.Struct, frozen=True, kw_only=True):
+    """What one host was asked, all in all: for its webmaster. Gaps are between the times when requests had left,
+    by the worker's clock; `required` is what the smallest of them had to be at least. `errors` are answers of 5xx
+    and 429, and requests without an answer, by kind; `latest_errors` and `latest` are the last ones, newest
+    first. `robots_text` is the beginning of the robots.txt that is obeyed."""
+
+    host: str
+    standing: str
+    policy: HostPolicy | None
+    pace: str
+    delay: float
+    delay_why: str
+    requests: int
+    robots_requests: int
+    bytes: int
+    first_at: float | None
+    last_at: float | None
+    seconds_answering: float
+    smallest_gap: float | None
+    required: float | None
+    median_gap: float | None
+    busiest_minute: int
+    results: dict[str, int]
+    statuses: dict[str, int]
+    errors: dict[str, int]
+    addresses: tuple[str, ...]
+    days: tuple[DayOfHost, ...]
+    robots: str
+    robots_at: float
+    robots_until: float
+    robots_size: int
+    robots_text: str
+    latest_errors: tuple[HostFetch, ...]
+    latest: tuple[HostFetch, ...]
+
+
 class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
     """`tasks` counts what of it is still out."""
 
@@ -354,7 +399,8 @@ class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
 
 class HostOutlook(msgspec.Struct, frozen=True, kw_only=True):
     """Why a host is not asked sooner. `failure` is what it backs off after, of its robots.txt if `is_of_robots`;
-    `is_crowded`: its address is busy with other hosts."""
+    `is_crowded`: its address is busy with other hosts. `closed` is quiet (its quiet hours) or spent (its load of
+    the day)."""
 
     host: str
     is_leased: bool
@@ -365,6 +411,7 @@ class HostOutlook(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
     is_of_robots: bool = False
     is_crowded: bool = False
+    closed: str = ""
 
 
 class UrlView(msgspec.Struct, frozen=True, kw_only=True):
@@ -559,6 +606,11 @@ class Frontier(Protocol):
 
     async def explain_host(self, host: Host, *, fetches: int) -> HostExplanation | None:
         """All that is known of a host, with so many of its latest requests; None when it is not known."""
+        ...
+
+    async def ledger_of(self, host: Host, *, fetches: int) -> HostLedger | None:
+        """All requests that were made to a host, summed up, and so many of the latest ones; None when it is not
+        known."""
         ...
 
     async def leases(self, *, limit: int) -> list[LeaseView]:

@@ -91,8 +91,9 @@ class HostQueue(msgspec.Struct, array_like=True, gc=False):
 
 class HostPace(msgspec.Struct, array_like=True, gc=False):
     """When a host may be asked: a delay after `last_start`, and not before `not_before` (backoff, Retry-After).
-    `crowded_until` is a `not_before` that was set because the host's address was busy. `last_sent`,
-    `last_ended` and `tightest` are the politeness ledger's."""
+    `crowded_until` is a `not_before` that was set because the host's address was busy, `closed_until` one that
+    was set because of its quiet hours or the day's load. `last_sent`, `last_ended` and `tightest` are the
+    politeness ledger's."""
 
     last_start: float = 0.0
     not_before: float = 0.0
@@ -104,11 +105,22 @@ class HostPace(msgspec.Struct, array_like=True, gc=False):
     last_sent: float = 0.0
     last_ended: float = 0.0
     tightest: Gap | None = None
+    closed_until: float = 0.0
+    closed_why: str = ""
+
+
+class HostLoad(msgspec.Struct, array_like=True, gc=False):
+    """What a host was asked in one day of its time zone. Kept only where the operator limits it."""
+
+    day: int = 0
+    requests: int = 0
+    received: int = 0
 
 
 class HostRobots(msgspec.Struct, array_like=True, gc=False):
     """A host's robots.txt: when it was read and until when it counts. `is_elsewhere` while another host is
-    asked for it. `rules_key` is a hash of its words, which many hosts share."""
+    asked for it. `rules_key` is a hash of its words, which many hosts share. `tdm` are the rules of its
+    tdmrep.json."""
 
     status: int = 0
     read_at: float = 0.0
@@ -119,6 +131,7 @@ class HostRobots(msgspec.Struct, array_like=True, gc=False):
     digest: bytes = b""
     failing_since: float = 0.0
     rules_key: bytes = b""
+    tdm: str = ""
 
 
 class HostHealth(msgspec.Struct, array_like=True, gc=False):
@@ -185,6 +198,7 @@ class HostRow(msgspec.Struct, array_like=True, gc=False):
     counts: HostCounts = msgspec.field(default_factory=HostCounts)
     novelty: HostNovelty = msgspec.field(default_factory=HostNovelty)
     session: bytes = b""
+    load: HostLoad | None = None
 
     def is_out_of_reach(self) -> bool:
         return bool(self.health.given_up) or (self.policy is not None and self.policy.blocked)

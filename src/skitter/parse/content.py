@@ -35,6 +35,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     language: str = ""
     robots_tags: Sequence[str] = ()
     content_signal: str = ""
+    tdm: str = ""
+    tdm_policy: str = ""
     product: str = "skitter"
     max_links: int = 10_000
     with_text: bool = False

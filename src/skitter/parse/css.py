@@ -82,7 +82,11 @@ class CssReader:
             media_type=source.media_type,
             base=source.url,
             directives=read_directives(
-                source.robots_tags, product=source.product, signal=source.content_signal
+                source.robots_tags,
+                product=source.product,
+                signal=source.content_signal,
+                tdm=source.tdm,
+                tdm_policy=source.tdm_policy,
             ),
             charset=charset,
             requisites=tuple(found)[: source.max_links],

@@ -1,4 +1,5 @@
-"""What a page asks of robots: `X-Robots-Tag`, `<meta name="robots">` and `Content-Signal`, as one small value.
+"""What a page asks of robots: `X-Robots-Tag`, `<meta name="robots">`, `Content-Signal` and the reservation of
+text and data mining (TDMRep), as one small value.
 
 Read with the page, obeyed by whoever follows its links. General directives and those for our own product
 add up, so the strictest wins; directives for other agents are not ours. Dates are recorded, not judged:
@@ -24,7 +25,9 @@ _AGENT = re.compile(r"([^\s:,]+)\s*:\s*(.*)", re.DOTALL)
 
 class Directives(msgspec.Struct, frozen=True):
     """`text` is all that applies to us, in the order it was said: what is recorded and explained.
-    `unavailable_after` is the date as the page has it. `signal` is the `Content-Signal` header."""
+    `unavailable_after` is the date as the page has it. `signal` is the `Content-Signal` header. `tdm` is 1 where
+    text and data mining is reserved, 0 where it is not, empty where nothing is said; `tdm_policy` the URL of the
+    terms."""
 
     nofollow: bool = False
     noindex: bool = False
@@ -32,6 +35,9 @@ class Directives(msgspec.Struct, frozen=True):
     noarchive: bool = False
     unavailable_after: str = ""
     signal: str = ""
+    nosnippet: bool = False
+    tdm: str = ""
+    tdm_policy: str = ""
 
 
 NONE_SAID = Directives()
@@ -43,29 +49,39 @@ def read_directives(
     *,
     product: str = "skitter",
     signal: str = "",
+    tdm: str = "",
+    tdm_policy: str = "",
 ) -> Directives:
     """`robots_tags` are header values; `metas` the contents of the meta elements that name robots or us;
-    `signal` is what a `Content-Signal` header says."""
+    `signal` is what a `Content-Signal` header says; `tdm` and `tdm_policy` are values of `tdm-reservation` and
+    `tdm-policy`, of a header or a meta element."""
     pieces: list[str] = []
     for value in robots_tags:
         pieces += _for_us(value[:_LONGEST_VALUE], product.lower())
     for content in metas:
         pieces += _split(content[:_LONGEST_VALUE])
     signal = " ".join(signal[:_LONGEST_VALUE].split())[:_LONGEST_TEXT]
-    if not pieces and not signal:
+    tdm = tdm.strip() if tdm.strip() in ("0", "1") else ""
+    if not pieces and not signal and not tdm:
         return NONE_SAID
     # Words, since sites also write `noindex nofollow`; not those of a value: `max-image-preview: none`.
     words = {word for piece in pieces if ":" not in piece for word in piece.split()}
     return Directives(
         nofollow=not words.isdisjoint(("nofollow", "none")),
         noindex=not words.isdisjoint(("noindex", "none")),
-        text=", ".join(dict.fromkeys([*pieces, f"content-signal: {signal}"] if signal else pieces))[
-            :_LONGEST_TEXT
-        ],
+        text=_recorded(pieces, signal, tdm),
         noarchive="noarchive" in words,
         unavailable_after=_date_after(pieces),
         signal=signal,
+        nosnippet="nosnippet" in words or "max-snippet: 0" in pieces or "max-snippet:0" in pieces,
+        tdm=tdm,
+        tdm_policy=" ".join(tdm_policy.split())[:_LONGEST_TEXT] if tdm == "1" else "",
     )
+
+
+def _recorded(pieces: list[str], signal: str, tdm: str) -> str:
+    said = [*pieces, f"content-signal: {signal}"] if signal else pieces
+    return ", ".join(dict.fromkeys([*said, f"tdm-reservation: {tdm}"] if tdm else said))[:_LONGEST_TEXT]
 
 
 def _date_after(pieces: list[str]) -> str:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from skitter.model import Link
 from skitter.parse.charset import UTF_8, encoding_name, guess, prescan
 from skitter.parse.content import PageContent, Source
-from skitter.parse.html_parts import Parts, Triple, follow, page_of
+from skitter.parse.html_parts import Parts, Triple, follow, may_reserve_mining, page_of
 from skitter.parse.html_tree import TreeReader, requisites_of
 from skitter.parse.media import HTML
 from skitter.parse.text import MOST_CHARACTERS
@@ -44,7 +44,7 @@ class HtmlReader:
 
 def read_in_one_pass(source: Source) -> PageContent | None:
     """None for a page that only the tree can read."""
-    if source.media_type != HTML:
+    if source.media_type != HTML or may_reserve_mining(source):
         return None
     product = source.product.lower().encode()
     read = _read(source.body, source.with_text, source.with_anchors, product, Link, follow)

@@ -130,12 +130,27 @@ def _contents(metas: Sequence[Triple], attribute: int, names: tuple[str, ...]) -
 
 
 def _directives(metas: Sequence[Triple], source: Source) -> Directives:
-    if not metas and not source.robots_tags and not source.content_signal:
+    if not metas and not source.robots_tags and not source.content_signal and not source.tdm:
         return NONE_SAID
     said = _contents(metas, 0, ("robots", source.product.lower()))
+    tdm, policy = source.tdm, source.tdm_policy
+    if may_reserve_mining(source) and (reserved := [*islice(_contents(metas, 0, ("tdm-reservation",)), 20)]):
+        # of a header and several elements the strictest counts
+        tdm = max([tdm, *map(str.strip, reserved)], key=lambda value: (value in ("0", "1"), value))
+        policy = next(_contents(metas, 0, ("tdm-policy",)), policy)
     return read_directives(
-        source.robots_tags, islice(said, 20), product=source.product, signal=source.content_signal
+        source.robots_tags,
+        islice(said, 20),
+        product=source.product,
+        signal=source.content_signal,
+        tdm=tdm,
+        tdm_policy=policy,
     )
+
+
+def may_reserve_mining(source: Source) -> bool:
+    """Whether a meta element may say so: the pass in C keeps only those that name robots."""
+    return b"tdm-reservation" in source.body
 
 
 def _refresh(metas: Sequence[Triple]) -> str:

@@ -46,7 +46,13 @@ class HeadersReader:
 
 
 def _header_directives(source: Source) -> Directives:
-    return read_directives(source.robots_tags, product=source.product, signal=source.content_signal)
+    return read_directives(
+        source.robots_tags,
+        product=source.product,
+        signal=source.content_signal,
+        tdm=source.tdm,
+        tdm_policy=source.tdm_policy,
+    )
 
 
 _plain, _headers = PlainReader(), HeadersReader()

@@ -70,4 +70,8 @@ KINDS: dict[TaskKind, KindRules] = {
         lists_urls=True,
         let_in_because="a page of the same host names it as its feed (sitemaps.feeds)",
     ),
+    TaskKind.DECLARATION: KindRules(
+        ranked_as=Via.ROBOTS,
+        let_in_because="each host is asked what may be done with its content (opt_outs.files)",
+    ),
 }

@@ -180,6 +180,17 @@ class PolitenessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     host_budget: Annotated[Count, Doc(description="Pages fetched of one host at most; 0 means no limit.")] = (
         50_000
     )
+    daily_requests: Annotated[
+        Count,
+        Doc(description="Requests to one host a day at most; 0 means no limit, a host's table may differ."),
+    ] = 0
+    daily_bytes: Annotated[
+        Count,
+        Doc(
+            description="Bytes of answers after which a host is asked no more on that day; 0 means no limit, a "
+            "host's table may differ."
+        ),
+    ] = 0
 
 
 class RetrySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -475,6 +486,38 @@ class RevisitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     ] = 0.005
 
 
+OptOut = Literal["record", "obey"]
+
+
+class OptOutSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What pages and sites reserve. All of it is recorded in the table `pages`; `obey` keeps less. robots.txt and
+    nofollow are always obeyed: docs/opt-outs.md."""
+
+    noindex: Annotated[OptOut, Doc(description="obey: the text of such pages is not kept.")] = "record"
+    nosnippet: Annotated[OptOut, Doc(description="obey: the text of such pages is not kept.")] = "record"
+    noarchive: Annotated[OptOut, Doc(description="obey: the body of such pages is not kept.")] = "record"
+    unavailable_after: Annotated[
+        OptOut, Doc(description="obey: the body of pages whose date has passed is not kept.")
+    ] = "record"
+    tdm_reservation: Annotated[
+        OptOut, Doc(description="obey: the text of pages that reserve text and data mining is not kept.")
+    ] = "record"
+    content_signal: Annotated[
+        OptOut, Doc(description="obey: the text of pages that say no to purpose is not kept.")
+    ] = "record"
+    purpose: Annotated[
+        Literal["search", "ai-input", "ai-train"],
+        Doc(description="What the crawl is for, in the words of Content-Signal."),
+    ] = "search"
+    files: Annotated[
+        tuple[str, ...],
+        Doc(
+            description="Files that each host is asked for once, beside its robots.txt, and that are archived: "
+            "tdmrep.json (whose rules count as those of its pages), ai.txt, llms.txt."
+        ),
+    ] = ()
+
+
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is told beside `skitter.log`."""
 
@@ -500,6 +543,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     traps: TrapSettings = TrapSettings()
     sitemaps: SitemapSettings = SitemapSettings()
     revisit: RevisitSettings = RevisitSettings()
+    opt_outs: OptOutSettings = OptOutSettings()
     log: LogSettings = LogSettings()
     plugins: PluginSettings = PluginSettings()
     hosts: dict[str, HostPolicy] = {}

@@ -12,7 +12,9 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from skitter.model import HostPolicy
 from skitter.settings.durations import seconds_of
+from skitter.settings.quiet_hours import read_spans, zone_of
 from skitter.settings.toml_text import shown
 
 SCOPES = ("host", "domain", "prefix", "any")
@@ -21,12 +23,22 @@ COMPRESSIONS = ("gzip", "zstd")
 SITEMAP_USES = ("also", "only", "off")
 SITEMAP_TRUSTS = ("standard", "domain", "any")
 RULES = ("value", "halve-double", "fixed")
+DECLARATIONS = ("tdmrep.json", "ai.txt", "llms.txt")
 _LARGEST = 2**63 - 1
 
 
 def complaint_about(path: tuple[str, ...], value: object) -> str:
     """Why a setting cannot take this value; empty when it can."""
-    return _unusable(value) or CHECKS.get(path, lambda _: "")(value)
+    named = (path[0], path[-1]) if path[0] == "hosts" else path
+    return _unusable(value) or CHECKS.get(named, lambda _: "")(value)
+
+
+def complaint_about_policy(policy: HostPolicy) -> str:
+    """Why a host cannot have this policy, as a sentence; empty when it can."""
+    for name in policy.__struct_fields__:
+        if complaint := complaint_about(("hosts", name), getattr(policy, name)):
+            return f"{name} {complaint}"
+    return ""
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
@@ -131,6 +143,25 @@ def _check_url(url: str) -> str:
     return ""
 
 
+def _check_declarations(names: tuple[str, ...]) -> str:
+    return next((complaint for name in names if (complaint := _one_of(DECLARATIONS)(name))), "")
+
+
+def _check_hours(hours: str | None) -> str:
+    if not hours or read_spans(hours) is not None:
+        return ""
+    return (
+        f"is {shown(hours)} and must be hours such as 22:00-06:00, several with commas between them, and not all "
+        "of the day"
+    )
+
+
+def _check_zone(name: str | None) -> str:
+    if not name or zone_of(name) is not None:
+        return ""
+    return f"is {shown(name)} and must be a time zone that this machine knows, such as Europe/Berlin or UTC"
+
+
 def _check_weights(weights: tuple[int, ...]) -> str:
     if len(weights) == 4 and min(weights) > 0:
         return ""
@@ -163,4 +194,7 @@ CHECKS: dict[tuple[str, ...], Callable[[Any], str]] = {
     ("revisit", "rule"): _one_of(RULES),
     ("revisit", "fresh_within"): _check_promises,
     ("revisit", "never"): _check_expressions,
+    ("opt_outs", "files"): _check_declarations,
+    ("hosts", "quiet_hours"): _check_hours,
+    ("hosts", "time_zone"): _check_zone,
 }

@@ -89,6 +89,10 @@ def _stylesheet(task: Task, answer: Answer) -> Document:
     return Document.READ if is_read else Document.UNREAD
 
 
+def _declaration(task: Task, answer: Answer) -> Document:
+    return Document.READ if _is_whole(answer) else Document.UNREAD
+
+
 KINDS = {
     TaskKind.ROBOTS: KindRow(
         name="robots",
@@ -102,6 +106,12 @@ KINDS = {
     TaskKind.PROBE: KindRow(name="probe", document=_page),
     TaskKind.SITEMAP: KindRow(
         name="sitemap", takes_any_body=True, is_long=True, document=_sitemap, has_links=True
+    ),
+    TaskKind.DECLARATION: KindRow(
+        name="declaration",
+        takes_any_body=True,
+        document=_declaration,
+        read=PageReader.read_declaration,
     ),
     TaskKind.FEED: KindRow(name="feed", takes_any_body=True, document=_sitemap, has_links=True),
 }

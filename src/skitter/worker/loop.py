@@ -389,6 +389,8 @@ class Loop:
         held = self._leases.get(lease.token)
         if held is None or self.draining or self._source.standing is not _OPEN:
             return False
+        if lease.closes_at is not None and self._clock.now() >= lease.closes_at:
+            return False
         return self._horizon is not None or self._clock.now() < held[1]
 
     def _delivered(self, delivery: Delivery, pace: Pace) -> bool:

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 
 from skitter.fetch.coding import Decoded, Undecodable, decode_body
 from skitter.fetch.response_head import Headers
+from skitter.parse.declarations import TDMREP, read_tdmrep
 from skitter.parse.page import PageContent, read_page
 from skitter.parse.pdf import PdfReading, with_pdf
 from skitter.parse.readers import Readers
 from skitter.settings import Settings
+from skitter.urls.canonical import target_of
 from skitter.urls.links import LinkReader
 from skitter.worker.pdf import PdfReader
 from skitter.worker.results import CUT, Answer, Reading
@@ -54,6 +56,8 @@ class PageReader:
             content_language=first.get("content-language", ""),
             robots_tags=_values(exchange.headers, "x-robots-tag") if "x-robots-tag" in first else (),
             content_signal=joined.get("content-signal", ""),
+            tdm=first.get("tdm-reservation", ""),
+            tdm_policy=first.get("tdm-policy", ""),
             link_header=joined.get("link", ""),
             product=self._settings.identity.product,
             with_text=self._needs_text,
@@ -67,6 +71,15 @@ class PageReader:
         if pdf is not None:
             page, note = with_pdf(page, pdf), pdf.reason or note
         return Reading(page, note, self._links.resolve(page.base, page.links), body=decoded.body)
+
+    def read_declaration(self, answer: Answer, pdf: PdfReading | None) -> Reading:
+        """A file in which a site says what may be done with its content: of one kind the rules are read."""
+        decoded = self._decoded(answer)
+        if isinstance(decoded, Undecodable):
+            return Reading(note=f"not decoded: {decoded.reason}")
+        is_tdmrep = target_of(answer.exchange.url) == TDMREP
+        rules = read_tdmrep(decoded.body[: self._settings.fetch.max_parsed]) if is_tdmrep else ""
+        return Reading(note=_note(decoded, len(decoded.body)), directives=rules)
 
     def with_content(self, reading: Reading, page: PageContent) -> Reading:
         """The same answer, read by users' code."""

@@ -381,6 +381,7 @@ class RemoteWorkSource:
             deadline=asked_at + (lease.deadline - now),
             verify_tls=lease.verify_tls or (None if self.verifies_tls else lease.verify_tls),
             not_before=self._clock.now() + (lease.not_before - now),
+            closes_at=None if lease.closes_at is None else asked_at + (lease.closes_at - now),
         )
 
     def _dated(self, delivery: Delivery) -> Delivery:

@@ -74,6 +74,8 @@ class Reading(msgspec.Struct, frozen=True):
     """What a sitemap or feed names."""
     title: str = ""
     """Of a sitemap or feed: what it is."""
+    directives: str = ""
+    """Of a declaration: its rules."""
     body: bytes = b""
     """Without content coding, for users' code."""
     choice: LinkChoice | None = None
@@ -146,7 +148,7 @@ class ResultMaker:
             etag=first.get("etag", "")[:500],
             last_modified=first.get("last-modified", "")[:100],
             title=page.title if page else reading.title,
-            directives=page.directives.text if page else "",
+            directives=page.directives.text if page else reading.directives,
             link_batches=self._links_of(task, page, reading, canonical) if page else reading.listed,
             note="cut at fetch.max_body" if exchange.truncated and not note.startswith(CUT_AT) else note,
             simhash=self._fingerprint(page.text) if page and self._fingerprint else None,

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from skitter.archive.digests import digests_of
 from skitter.archive.facts import Facts
 from skitter.archive.packing import Packer, Parcel
@@ -30,12 +32,13 @@ from skitter.model import (
 )
 from skitter.parse.media import parse_content_type
 from skitter.parse.readers import STANDARD, Readers
-from skitter.settings import Settings
+from skitter.settings import OptOutSettings, Settings
 from skitter.urls.keys import Keys
 from skitter.urls.links import LinkReader, list_targets
 from skitter.worker.body_filter import PageFilter, take_any_body
 from skitter.worker.cpu_turns import CpuTurns
 from skitter.worker.kinds import KINDS, Document, KindRow, make_result
+from skitter.worker.opt_outs import OBEY, OptOuts, is_withheld
 from skitter.worker.page_reader import PageReader
 from skitter.worker.pdf import PdfReader
 from skitter.worker.results import Answer, Reading, ResultMaker
@@ -84,6 +87,10 @@ class Step:
         follows_links = settings.sitemaps.use != "only"
         self._results = ResultMaker(keys, links, fingerprint, follows_links=follows_links)
         self._extraction = extractors.joined_by(self._reader) if extractors is not None else None
+        self._opt_outs = OptOuts(settings.opt_outs)
+        self._obeys = any(
+            getattr(settings.opt_outs, name) == OBEY for name in OptOutSettings.__struct_fields__
+        )
 
     def prepare(self, lease: HostLease) -> None:
         """The lease will be served soon: what can be found out without asking the host, is."""
@@ -120,12 +127,17 @@ class Step:
             reading = listed or (
                 _NOTHING_READ if document is _UNREAD else row.read(self._reader, answer, pdf)
             )
-            if self._extraction is not None and row.is_extracted:
+            if lease.signal or lease.tdm:
+                reading = self._opt_outs.said(lease, task, reading)
+            kept = answer
+            if self._obeys:
+                kept, reading = self._opt_outs.obeyed(answer, reading)
+            if self._extraction is not None and row.is_extracted and not is_withheld(reading):
                 reading = await self._extraction.extract(task, answer, reading)
                 if not self._cpu_turns.try_take():
                     await self._cpu_turns.take()
             identity = "" if session is None else session.name_for(is_robots=row.is_rules)
-            result, parcel = self._packed(row, task, answer, reading, identity)
+            result, parcel = self._packed(row, task, answer, kept, reading, identity)
         finally:
             self._fetcher.release(came)
         left = None if session is None else session.changes()
@@ -133,18 +145,20 @@ class Step:
         return Delivery(outcome, parcel, came.reused_connection, reading.extracted)
 
     def _packed(
-        self, row: KindRow, task: Task, answer: Answer, reading: Reading, identity: str
+        self, row: KindRow, task: Task, answer: Answer, kept: Answer, reading: Reading, identity: str
     ) -> tuple[Result, Parcel]:
+        """`kept` is as much of the answer as is archived."""
         result = make_result(row, self._results, task, answer, reading)
         parcel = self._packer.pack(
-            answer.exchange,
-            answer.digests,
+            kept.exchange,
+            kept.digests,
             media_type=answer.declared if answer.first is answer.joined else _essence(answer.first),
             facts=self._facts(row.name, task, result, reading, identity),
             stands_for=task.digest if answer.exchange.status == 304 else b"",
             headers=answer.first,
         )
-        return result, parcel
+        # an absent body is no copy of any other
+        return result, parcel if kept is answer else replace(parcel, digest=b"")
 
     def quiet(self) -> int:
         """Requests under way that hardly move."""
@@ -171,6 +185,7 @@ class Step:
             language=page.language,
             title=page.title,
             directives=page.directives.text,
+            said=page.directives,
             text=page.text,
             links=list_targets(page.links, reading.targets) if self._tells_links else (),
             simhash=result.simhash if isinstance(result, Fetched) else None,

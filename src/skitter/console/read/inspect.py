@@ -421,6 +421,13 @@ def _policy_words(found: HostPolicy) -> str:
         words.append(f"copies at most {found.max_age:g} s old" if found.max_age else "never visited again")
     if found.verify_tls is not None:
         words.append("certificate checked" if found.verify_tls else "certificate not checked")
+    if found.daily_requests is not None:
+        words.append(f"{found.daily_requests:,} requests a day" if found.daily_requests else "any load a day")
+    if found.daily_bytes is not None:
+        words.append(f"{found.daily_bytes:,} bytes a day" if found.daily_bytes else "any bytes a day")
+    if found.quiet_hours or found.time_zone:
+        hours = f"quiet {found.quiet_hours} by the clock of " if found.quiet_hours else "days of "
+        words.append(hours + (found.time_zone or "UTC"))
     if found.blocked:
         words.append("blocked")
     return ", ".join(words) or "no policy: the crawl's settings hold"

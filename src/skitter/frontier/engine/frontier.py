@@ -24,6 +24,7 @@ from skitter.frontier.base import (
     Freshness,
     Horizon,
     HostExplanation,
+    HostLedger,
     HostOutlook,
     HostStanding,
     HostView,
@@ -43,12 +44,14 @@ from skitter.frontier.engine.addresses import Addresses, cancel_appointment
 from skitter.frontier.engine.admission import Admission
 from skitter.frontier.engine.answers.near_duplicates import prepare
 from skitter.frontier.engine.explain.freshness import FreshnessWalk
+from skitter.frontier.engine.explain.host_ledger import HostLedgerWalk
 from skitter.frontier.engine.explain.host_report import live_leases
 from skitter.frontier.engine.explain.traps import trap_views
 from skitter.frontier.engine.explain.views import Views
 from skitter.frontier.engine.health import Health
 from skitter.frontier.engine.judging import judge
 from skitter.frontier.engine.leasing import Leasing
+from skitter.frontier.engine.load_limits import open_again
 from skitter.frontier.engine.readmission import Readmission
 from skitter.frontier.engine.rejudge import note_rules, take_step
 from skitter.frontier.engine.requeue import (
@@ -360,6 +363,7 @@ class EngineFrontier:
                 _, row = tx.host(host)
                 before, row.policy = row.policy, None if policy == HostPolicy() else policy
                 cancel_appointment(row)
+                open_again(row)
                 if loosened := loosened_by_policy(before or HostPolicy(), policy):
                     begin_walk(tx, loosened, host)
                 if policy.verify_tls is False and not (before and before.verify_tls is False):
@@ -475,6 +479,15 @@ class EngineFrontier:
 
     async def explain_host(self, host: Host, *, fetches: int) -> HostExplanation | None:
         return self._views.explain_host(host, fetches)
+
+    async def ledger_of(self, host: Host, *, fetches: int) -> HostLedger | None:
+        row = self._cache.host(host_id(host))
+        if row is None:
+            return None
+        walk = HostLedgerWalk(self._cache, row, fetches)
+        while not walk.go_on():
+            await asyncio.sleep(0)
+        return walk.result(self._views.host_view(row), self._views.pace_words(row))
 
     async def leases(self, *, limit: int) -> list[LeaseView]:
         return live_leases(self._cache, limit)

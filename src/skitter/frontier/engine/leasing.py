@@ -12,6 +12,7 @@ from collections.abc import Collection, Container, Iterable, Iterator
 
 from skitter.frontier.base import REMOTE
 from skitter.frontier.engine.addresses import Addresses
+from skitter.frontier.engine.load_limits import LoadLimits, count_unheard
 from skitter.frontier.engine.readmission import Readmission
 from skitter.frontier.engine.reboot_barrier import RebootBarrier
 from skitter.frontier.engine.refuse_queued import deny, refuse, stop
@@ -57,6 +58,7 @@ class Leasing:
     def __init__(
         self, settings: Settings, addresses: Addresses, traps: Traps, readmission: Readmission
     ) -> None:
+        self._limits = LoadLimits(settings)
         self.judges_again = False
         self.requisites_since = -1.0
         self._traps = traps
@@ -152,6 +154,13 @@ class Leasing:
         tx.touch(ident)
         cache, by_the_clock = tx.cache, tx.cache.by_the_clock
         own_delay = cache.delay_of(host)
+        closes_at, today = None, _NO_LIMIT
+        if self._limits.concerns(host):
+            opening = self._limits.open(tx, host, max(tx.now, cache.rested_at(own_delay)))
+            if opening is None:
+                return None
+            closes_at = opening.closes_at
+            today = _NO_LIMIT if opening.most is None else opening.most
         capped = self._addresses.concerns(host)
         delay = self._addresses.reserve(tx, ident, host, own_delay) if capped else own_delay
         if delay is None:
@@ -175,7 +184,7 @@ class Leasing:
             # a booking lasts as long as its lease: with one request in several windows, that would be a waste
             fit = fit if delay <= self._addresses.window else 1
         lanes = (REVISITS,) if only_again else _FROM[tier]
-        tasks = self._choose(tx, ident, host, lease, lanes, min(room, fit))
+        tasks = self._choose(tx, ident, host, lease, lanes, min(room, fit, today))
         if not tasks:
             if host.queue.is_over_budget:
                 self._readmission.recall_if_earned(tx, host)
@@ -193,6 +202,9 @@ class Leasing:
             tasks=tuple(task for task, _ in tasks),
             verify_tls=host.policy.verify_tls if host.policy else None,
             session=host.session,
+            closes_at=closes_at,
+            signal=cache.rules(ident, key).content_signal if (key := host.robots.rules_key) else "",
+            tdm=host.robots.tdm,
         )
 
     def _fitting(self, delay: float, parallel: int, duration: float, room: int, unpaced: int) -> int:
@@ -377,6 +389,8 @@ class Leasing:
     def release(self, tx: Transaction, ident: bytes, host: HostRow) -> None:
         """Something may have been sent that no outcome tells of: space the next start from now."""
         host.pace.last_start = max(host.pace.last_start, tx.now)
+        if host.load is not None and host.lease is not None:
+            count_unheard(tx, host, host.lease, host.lease.parallel)
         tx.end_lease(ident, host)
 
     def renew(self, tx: Transaction, ident: bytes, lease: LeaseRow, duration: float) -> float:
@@ -397,6 +411,8 @@ class Leasing:
                 continue
             last = self._end_of(tx, host.lease) if all_of_them else max(host.lease.deadline, ending.at)
             host.pace.last_start = max(host.pace.last_start, last)
+            if host.load is not None:
+                count_unheard(tx, host, host.lease, host.lease.outstanding())
             tx.end_lease(ending.ident, host)
             ended += 1
         return ended

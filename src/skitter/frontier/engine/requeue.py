@@ -4,6 +4,7 @@ looked at again."""
 from __future__ import annotations
 
 from skitter.frontier.engine.health import forgive
+from skitter.frontier.engine.load_limits import open_again
 from skitter.frontier.engine.uploads.not_uploaded import stop_counting
 from skitter.frontier.rows import HostRow, UrlRow
 from skitter.frontier.tables import queries
@@ -142,6 +143,7 @@ def end_wait(host: HostRow) -> None:
     """The operator wants the host asked now: all that it waits for but its delay is over."""
     _try_again(host)
     host.pace.crowded_until = 0.0
+    open_again(host)
     if host.health.address_refused:
         # The refusal holds as long as this robots.txt: it is asked for again, and the address is looked up again.
         host.health.address_refused = ""

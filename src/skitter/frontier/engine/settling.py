@@ -17,6 +17,7 @@ from skitter.frontier.base import Settled, Settlement
 from skitter.frontier.engine.addresses import Addresses
 from skitter.frontier.engine.admission import Admission
 from skitter.frontier.engine.answers.aliases import name_canonical
+from skitter.frontier.engine.answers.declarations import Declarations, note_declared
 from skitter.frontier.engine.answers.ledger import enter_in_ledger, is_unchanged, place_of
 from skitter.frontier.engine.answers.looked_again import looked_again
 from skitter.frontier.engine.answers.near_duplicates import remember
@@ -25,6 +26,7 @@ from skitter.frontier.engine.answers.robots import RobotsAnswers
 from skitter.frontier.engine.answers.sitemaps import LISTED, Sitemaps
 from skitter.frontier.engine.bare_seeds import seed_over_http, take_bare_seeds
 from skitter.frontier.engine.health import Health, asked_wait
+from skitter.frontier.engine.load_limits import count_request
 from skitter.frontier.engine.outlinks import Admitted, admit_links
 from skitter.frontier.engine.revisits import Revisits
 from skitter.frontier.engine.traps import endless_sections, listings
@@ -45,6 +47,7 @@ from skitter.model import (
     Redirected,
     Result,
     RobotsRead,
+    TaskKind,
     UrlKey,
     UrlState,
 )
@@ -86,7 +89,7 @@ class Settling:
         self._health = health
         self._addresses = addresses
         self._sitemaps = Sitemaps(settings, admission)
-        self._robots = RobotsAnswers(settings, health, self._sitemaps)
+        self._robots = RobotsAnswers(settings, health, self._sitemaps, Declarations(settings, admission))
         self._revisits = revisits
         self._late_room = 0
 
@@ -115,6 +118,9 @@ class Settling:
             self._account_gap(tx, host, outcome)
         if outcome.sent_at > host.pace.last_start:
             host.pace.last_start = outcome.sent_at
+        if host.load is not None:
+            size = 0 if isinstance(outcome.result, NotModified) else outcome.result.size
+            count_request(tx, host, size, outcome.sent_at)
         if lease is None or lease.token != outcome.token:
             self._addresses.heard(tx, ident, host)
             return self._settle_late(tx, ident, host, outcome)
@@ -340,6 +346,8 @@ class Settling:
             result.title,
             result.directives,
         )
+        if row.found.kind is TaskKind.DECLARATION:
+            note_declared(host, row, result)
         if result.copy is not None:
             tx.put_copy(result.digest, result.copy)
         remember(tx, outcome.key, row, result.simhash)

@@ -335,6 +335,18 @@ def fetches_of_host(cache: RowCache, ident: bytes, most: int) -> list[tuple[byte
     return [(entry[KEY:], entry) for entry, _ in itertools.islice(entries, most)]
 
 
+def ledger_slice(
+    cache: RowCache, prefix: bytes, start: Cursor, most: int
+) -> tuple[list[LedgerEntry], Cursor | None]:
+    """Up to `most` fetches whose keys begin so, in no order of time, and where to go on."""
+    rows = cache.store.first("ledger", start or prefix, after_host(prefix) + _AFTER_KEY, most + 1)
+    found = [
+        LedgerEntry(UrlKey(entry[:KEY]), seconds(entry[KEY:]), decode_fetch(raw))
+        for entry, raw in rows[:most]
+    ]
+    return found, rows[-1][0] if len(rows) > most else None
+
+
 def ledger_entry(cache: RowCache, entry: bytes) -> LedgerEntry | None:
     raw = cache.store.get("ledger", entry)
     return None if raw is None else LedgerEntry(UrlKey(entry[:KEY]), seconds(entry[KEY:]), decode_fetch(raw))

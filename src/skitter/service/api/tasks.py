@@ -150,7 +150,7 @@ def _given(context: ApiContext, lease: HostLease, number: int, now: float, holde
         not_before=not_before,
         wait_ms=_milliseconds(not_before - now),
         crawl_delay_ms=_milliseconds(lease.delay),
-        timeout_at=lease.deadline,
+        timeout_at=lease.deadline if lease.closes_at is None else min(lease.deadline, lease.closes_at),
         etag=task.etag,
         last_modified=task.last_modified,
         verify_tls=verify,

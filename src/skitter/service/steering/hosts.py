@@ -17,6 +17,7 @@ from skitter.model import Host, HostPolicy
 from skitter.seeds import hosts_named
 from skitter.service.http.problem import Problem, Trouble
 from skitter.service.steering.order import Order, Steered
+from skitter.settings.check import complaint_about_policy
 
 LONGEST_NAME = 300
 HostName = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
@@ -33,6 +34,10 @@ class PolicyAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     blocked: bool = False
     verify_tls: bool | None = None
     max_age: Annotated[float, Meta(ge=0, le=10**10)] | None = None
+    daily_requests: Annotated[int, Meta(ge=0, le=10**12)] | None = None
+    daily_bytes: Annotated[int, Meta(ge=0, le=10**15)] | None = None
+    quiet_hours: Annotated[str, Meta(max_length=200)] | None = None
+    time_zone: Annotated[str, Meta(max_length=100)] | None = None
 
 
 class PolicyInForce(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +81,13 @@ async def set_policy(crawl: Steered, host: str, asked: PolicyAsked) -> Policies:
         blocked=asked.blocked,
         verify_tls=asked.verify_tls,
         max_age=asked.max_age,
+        daily_requests=asked.daily_requests,
+        daily_bytes=asked.daily_bytes,
+        quiet_hours=asked.quiet_hours or None,
+        time_zone=asked.time_zone or None,
     )
+    if complaint := complaint_about_policy(decided):
+        raise Problem(Trouble.INVALID, complaint)
     for origin in named(host):
         await crawl.frontier.set_policy(origin, decided)
     return await policies(crawl, host)

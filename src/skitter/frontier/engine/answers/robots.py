@@ -6,6 +6,7 @@ concerned. RFC 9309 where it says something. Never fetches, and never lets a pag
 
 from __future__ import annotations
 
+from skitter.frontier.engine.answers.declarations import Declarations
 from skitter.frontier.engine.answers.ledger import enter_in_ledger
 from skitter.frontier.engine.answers.sitemaps import Sitemaps
 from skitter.frontier.engine.health import Health, asked_wait, forgive
@@ -21,8 +22,11 @@ _MOST_ROBOTS_HOPS = 5
 
 
 class RobotsAnswers:
-    def __init__(self, settings: Settings, health: Health, sitemaps: Sitemaps) -> None:
+    def __init__(
+        self, settings: Settings, health: Health, sitemaps: Sitemaps, declarations: Declarations
+    ) -> None:
         self._sitemaps = sitemaps
+        self._declarations = declarations
         self._robots_ttl = settings.politeness.robots_ttl
         self._holds = bool(settings.archive.url)
         self._health = health
@@ -62,6 +66,8 @@ class RobotsAnswers:
                 is_first = not concerned.robots.read_at
                 self._learn(tx, concerned, result.status, result.body)
                 self._sitemaps.admit_named(tx, concerned, is_first=is_first)
+                if is_first:
+                    self._declarations.admit(tx, concerned)
                 if result.copy is not None:
                     tx.put_copy(result.digest, result.copy)
                 if concerned is host and not hops and result.status < 300:

@@ -19,7 +19,7 @@ from skitter.urls.canonical import robots_url
 
 # Of a host with more requests, the latest among so many are shown.
 _MOST_LOOKED_AT = 20_000
-_MOST_SHOWN = 65_536
+MOST_SHOWN = 65_536
 
 
 def host_report(
@@ -36,7 +36,7 @@ def host_report(
         robots_status=row.robots.status,
         robots_at=cache.by_the_clock(row.robots.read_at) if row.robots.read_at else 0.0,
         robots_until=cache.by_the_clock(row.robots.until) if row.robots.until else 0.0,
-        robots_text=robots[:_MOST_SHOWN].decode("utf-8", "replace"),
+        robots_text=robots[:MOST_SHOWN].decode("utf-8", "replace"),
         robots_size=len(robots),
         fetches=tuple(_latest(cache, ident, Host(row.host), fetches)),
     )
@@ -45,10 +45,12 @@ def host_report(
 def _latest(cache: RowCache, ident: bytes, host: Host, most: int) -> list[HostFetch]:
     newest = heapq.nlargest(most, queries.fetches_of_host(cache, ident, _MOST_LOOKED_AT))
     found = (queries.ledger_entry(cache, entry) for _, entry in newest)
-    return [HostFetch(url=_url(cache, fetch.key, host), **fetch_fields(fetch)) for fetch in found if fetch]
+    return [
+        HostFetch(url=url_of_fetch(cache, fetch.key, host), **fetch_fields(fetch)) for fetch in found if fetch
+    ]
 
 
-def _url(cache: RowCache, key: UrlKey, host: Host) -> str:
+def url_of_fetch(cache: RowCache, key: UrlKey, host: Host) -> str:
     row = cache.url(key)
     if row is not None:
         return row.url

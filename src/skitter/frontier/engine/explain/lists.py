@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable
 
 from skitter.frontier.base import HostOutlook, UrlView
+from skitter.frontier.engine.load_limits import is_closed
 from skitter.frontier.rows import HostRow, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.queries import Cursor
@@ -42,6 +43,7 @@ def _outlook(cache: RowCache, row: HostRow, delay_why: str) -> HostOutlook:
         failure=health.last_failure if fails else "",
         is_of_robots=fails and (bool(robots.failing_since) or not robots.read_at),
         is_crowded=bool(pace.crowded_until) and pace.crowded_until == pace.not_before,
+        closed=pace.closed_why if is_closed(row) else "",
     )
 
 

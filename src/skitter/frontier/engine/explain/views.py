@@ -29,6 +29,7 @@ from skitter.frontier.engine.bare_seeds import http_form, was_led_to_http
 from skitter.frontier.engine.explain.host_report import fetch_fields, host_report
 from skitter.frontier.engine.explain.lists import outlook, some_urls
 from skitter.frontier.engine.explain.traps import trap_words
+from skitter.frontier.engine.load_limits import closed_words, is_closed
 from skitter.frontier.engine.readmission import as_found
 from skitter.frontier.engine.revisit_budget import visits_a_second
 from skitter.frontier.engine.rules_in_force import over_defaults
@@ -248,9 +249,9 @@ class Views:
         row = self._cache.host(ident)
         if row is None:
             return None
-        return host_report(self._cache, ident, row, self.host_view(row), self._pace_words(row), fetches)
+        return host_report(self._cache, ident, row, self.host_view(row), self.pace_words(row), fetches)
 
-    def _pace_words(self, row: HostRow) -> str:
+    def pace_words(self, row: HostRow) -> str:
         """Why it is asked as often as it is."""
         health, robots = row.health, row.robots
         if row.policy is not None and row.policy.blocked:
@@ -264,6 +265,8 @@ class Views:
         every = f"every {delay:.3g} s ({self._delay_why(row)})" if delay else "one request after the other"
         parallel = row.policy.parallel if row.policy is not None and row.policy.parallel else 1
         at_once = f", up to {parallel} at once" if parallel > 1 else ""
+        if is_closed(row):
+            return f"It is not asked now: {closed_words(row, self._settings)}."
         if row.pace.crowded_until and row.pace.crowded_until == row.pace.not_before:
             return f"Its address {row.pace.address} is busy with other hosts (politeness.address_rate)."
         answers = (
@@ -391,6 +394,8 @@ class Views:
             return (
                 f"the host is backing off after {health.failures} failures in a row ({health.last_failure})"
             )
+        if is_closed(host):
+            return f"the host is not asked now: {closed_words(host, self._settings)}"
         if host.pace.crowded_until and host.pace.crowded_until == host.pace.not_before:
             return f"its address {host.pace.address} is busy with other hosts (politeness.address_rate)"
         if not host.robots.read_at:
@@ -412,6 +417,8 @@ class Views:
                 return f"{next(self._trail(row), 'a page')} names it as canonical"
             case Via.PROBE if row.found.kind is TaskKind.SITEMAP:
                 return "guessed, because robots.txt names no sitemap (sitemaps.probe)"
+            case Via.PROBE if row.found.kind is TaskKind.DECLARATION:
+                return "asked of every host, to learn what may be done with its content (opt_outs.files)"
             case Via.PROBE:
                 return "made up, to see what the host says of pages that it does not have"
             case Via.REQUISITE:
