@@ -84,6 +84,7 @@ def add_reading(commands: Any, command: Command) -> None:
         "--sign-key", type=Path, metavar="FILE", help="sign it with this private key, in PEM form"
     )
     _add_extract(commands, command)
+    _add_focus(commands, command)
     _add_sink(commands, command)
 
 
@@ -142,6 +143,20 @@ def _add_extract(commands: Any, command: Command) -> None:
     )
     plugins.add_argument("--in", dest="folder", type=Path, metavar="DIR", help="those of this crawl")
     _add_plugins(plugins)
+
+
+def _add_focus(commands: Any, command: Command) -> None:
+    focus = command(commands, "focus", "learn a topic from example pages, or score pages by it", _focus)
+    focus.add_argument("act", choices=("train", "score"), help="train a model, or try one out on pages")
+    focus.add_argument(
+        "pages",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="train: the folder of pages about the topic and that of others; score: pages",
+    )
+    focus.add_argument("--to", type=Path, metavar="FILE", help="train: the model (default topic.json)")
+    focus.add_argument("--model", type=Path, metavar="FILE", help="score: the model (default topic.json)")
 
 
 def _add_plugins(command: argparse.ArgumentParser) -> None:
@@ -266,6 +281,16 @@ def _plugins(arguments: argparse.Namespace) -> int:
     from skitter.console.read.extract import run_plugins
 
     run_plugins(arguments.folder, arguments.plugins, arguments.config, as_json=arguments.json)
+    return 0
+
+
+def _focus(arguments: argparse.Namespace) -> int:
+    from skitter.console.read.focus import run_score, run_train
+
+    if arguments.act == "train":
+        run_train(arguments.pages, arguments.to or Path("topic.json"), as_json=arguments.json)
+    else:
+        run_score(arguments.pages, arguments.model or Path("topic.json"), as_json=arguments.json)
     return 0
 
 
