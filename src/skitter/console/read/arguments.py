@@ -85,6 +85,7 @@ def add_reading(commands: Any, command: Command) -> None:
     )
     _add_extract(commands, command)
     _add_focus(commands, command)
+    _add_page_shell(commands, command)
     _add_sink(commands, command)
 
 
@@ -142,6 +143,9 @@ def _add_extract(commands: Any, command: Command) -> None:
         commands, "plugins", "list extractors, their versions and where they come from", _plugins
     )
     plugins.add_argument("--in", dest="folder", type=Path, metavar="DIR", help="those of this crawl")
+    plugins.add_argument(
+        "--cost", action="store_true", help="with --in, also CPU a page, over up to 200 archived pages"
+    )
     _add_plugins(plugins)
 
 
@@ -157,6 +161,35 @@ def _add_focus(commands: Any, command: Command) -> None:
     )
     focus.add_argument("--to", type=Path, metavar="FILE", help="train: the model (default topic.json)")
     focus.add_argument("--model", type=Path, metavar="FILE", help="score: the model (default topic.json)")
+
+
+def _add_page_shell(commands: Any, command: Command) -> None:
+    shell = command(
+        commands,
+        "shell",
+        "try selectors out on one page: fetched politely, or archived",
+        _shell,
+        has_json=False,
+    )
+    shell.add_argument("url", metavar="URL")
+    shell.add_argument(
+        "--in",
+        dest="folder",
+        type=_place,
+        metavar="DIR",
+        help="take it from this archive; nothing is fetched",
+    )
+    shell.add_argument(
+        "-c",
+        dest="code",
+        action="append",
+        default=[],
+        metavar="CODE",
+        help="run this and end; may be repeated",
+    )
+    shell.add_argument("--contact", metavar="ADDRESS", help="e-mail or URL for site owners")
+    shell.add_argument("--allow-private", action="store_true", help="also loopback and private addresses")
+    _add_plugins(shell)
 
 
 def _add_plugins(command: argparse.ArgumentParser) -> None:
@@ -280,7 +313,8 @@ def _extract(arguments: argparse.Namespace) -> int:
 def _plugins(arguments: argparse.Namespace) -> int:
     from skitter.console.read.extract import run_plugins
 
-    run_plugins(arguments.folder, arguments.plugins, arguments.config, as_json=arguments.json)
+    asked = arguments.folder, arguments.plugins, arguments.config
+    run_plugins(*asked, with_cost=arguments.cost, as_json=arguments.json)
     return 0
 
 
@@ -291,6 +325,14 @@ def _focus(arguments: argparse.Namespace) -> int:
         run_train(arguments.pages, arguments.to or Path("topic.json"), as_json=arguments.json)
     else:
         run_score(arguments.pages, arguments.model or Path("topic.json"), as_json=arguments.json)
+    return 0
+
+
+def _shell(arguments: argparse.Namespace) -> int:
+    from skitter.console.read.shell import run_shell
+
+    settings = {"identity.contact": arguments.contact, "fetch.allow_private": arguments.allow_private or None}
+    run_shell(arguments.url, arguments.folder, arguments.config, settings, arguments.plugins, arguments.code)
     return 0
 
 
