@@ -108,8 +108,8 @@ def _why(into: Path, url: str) -> str:
 
     folder = CrawlFolder.existing(into)
     told = asyncio.run(explain(folder, load(crawl_file=folder.settings_file).settings, url, as_json=True))
-    found = json.loads(told)
-    last = found["fetches"][-1] if found["fetches"] else {"status": 0, "detail": ""}
+    found: dict[str, Any] = json.loads(told)
+    last: dict[str, Any] = found["fetches"][-1] if found["fetches"] else {"status": 0, "detail": ""}
     if last["status"] >= _NO_PAGE:
         return f"it was answered with {last['status']}"
     said: str = found["reason"] or last["detail"] or found["waits"] or found["state"]
