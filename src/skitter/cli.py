@@ -187,6 +187,13 @@ def _add_crawl(commands: Any) -> None:
     )
     add_crawl_flags(command)
     command.add_argument(
+        "--header",
+        action="append",
+        default=[],
+        metavar="NAME: VALUE",
+        help="for the seeds' hosts; a secret is NAME: env:VARIABLE or NAME: file:PATH; may be repeated",
+    )
+    command.add_argument(
         "--dashboard",
         nargs="?",
         const=DASHBOARD,
@@ -358,6 +365,10 @@ def _crawl(arguments: argparse.Namespace) -> int:
     arguments.is_for_a_log = loaded.settings.log.json
     keys = Keys(loaded.settings.keys)
     seeds = read_seeds(seed_words, (), keys) + read_sitemaps(arguments.sitemap, keys)
+    if arguments.header:
+        from skitter.console.run.header_flags import with_headers
+
+        loaded = with_headers(loaded, arguments.header, seeds)
     tokens = read_tokens(None, os.environ.get(TOKENS, ""))
     stream = sys.stdout if arguments.json else sys.stderr
     as_json = arguments.json or loaded.settings.log.json

@@ -85,6 +85,7 @@ class Refusal(StrEnum):
     TYPE = "type"
     REQUISITE = "requisite"
     TRAP = "trap"
+    OFF_TOPIC = "off_topic"
     NO_HTTPS = "no_https"
 
 
@@ -135,11 +136,11 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
     """What it is asked for as. A redirect keeps it."""
     nesting: int = 0
     """Of a requisite: 1 for what a page needs, 2 for what such a stylesheet needs, and so on. Of a sitemap: how
-    many indexes it lies in."""
+    many indexes it lies in. Of a page of a focused crawl: how many pages off the topic, in a row, lead to it."""
     lastmod: float | None = None
     """When it changed last, by who told of it."""
     rel: str = ""
-    """How the page that links it relates to it."""
+    """How the page that links it relates to it; of a link that users' code follows, by which extractor."""
     over_http: str = ""
     """Of a seed that was given without a scheme: its http form, asked for if its host cannot be connected."""
     changefreq: str = ""
@@ -287,6 +288,8 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     """The URL that the page itself calls canonical, when that is another page by its key."""
     figures: bytes = b""
     """A sample of the numbers of its text (`parse/figures_plain.py`)."""
+    score: float | None = None
+    """From 0 to 1: how much the page is about the topic of a focused crawl; None where nobody said."""
 
 
 class NotModified(msgspec.Struct, frozen=True, kw_only=True, tag="not_modified"):

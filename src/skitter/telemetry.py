@@ -68,6 +68,8 @@ class Metric(StrEnum):
     ARCHIVED_BYTES = "skitter_archived_bytes_total"
     ITEMS = "skitter_items_total"
     ITEM_FAULTS = "skitter_item_faults_total"
+    SCORED = "skitter_scored_pages_total"
+    ON_TOPIC = "skitter_on_topic_pages_total"
     PARTS = "skitter_table_parts_total"
     STORED_SEGMENTS = "skitter_segments_stored_total"
     SPOOL = "skitter_spool_bytes"
@@ -166,6 +168,12 @@ METRICS: dict[Metric, Described] = {
         "Of which an extractor made nothing, because of a fault; once for each.",
         "kind",
         tuple(FaultKind),
+    ),
+    Metric.SCORED: Described(
+        _COUNTER, "pages", "Judged by the topic of a focused crawl (docs/focus.md).", of_crawl=True
+    ),
+    Metric.ON_TOPIC: Described(
+        _COUNTER, "pages", "Of them, about the topic; by scored pages, the harvest rate.", of_crawl=True
     ),
     Metric.PARTS: Described(_COUNTER, "parts", "Times that rows became Parquet while the crawl ran."),
     Metric.STORED_SEGMENTS: Described(

@@ -147,6 +147,7 @@ def test_what_a_plugin_follows_goes_through_admission_like_any_link(tmp_path: Pa
     assert "robots.txt" in told[f"{shop.url}/private/x"]
     assert "scope" in told["http://127.0.0.2:9/else"]
     assert "blocklist" in told[f"{shop.url}/secret/blocked"]
+    assert all("followed by the extractor more" in words for words in told.values())
 
 
 def test_links_of_a_page_with_a_good_score_are_asked_for_first(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "clock", "faultpoints", "confinement", "model", "native", "recent", "snapshot"),
     ("settings", "telemetry", "extras"),
     ("log", "folder", "schedule", "secret_files"),
-    ("urls", "robots", "parse"),
+    ("urls", "robots", "parse", "focus"),
     ("frontier", "fetch", "archive"),
     ("extend", "identities"),
     ("committer", "seeds", "collection", "reference", "headline"),

@@ -105,6 +105,8 @@ class DeliveryCheck:
             return "its status or size is none"
         if len(page.digest) not in (0, _DIGEST) or page.record is not None or page.copy is not None:
             return "its digest or place is not for a worker to say"
+        if page.score is not None and not 0 <= page.score <= 1:
+            return "its score is none"
         if page.canonical and normalise(page.canonical) != page.canonical:
             return "its canonical URL is none"
         if not 0 <= page.already_sent < _LARGEST or len(page.already_sent_here) > _KEY * _MOST_LINKS:

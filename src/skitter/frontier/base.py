@@ -208,7 +208,8 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     """`unstored` are pages that wait for upload to the object store (`stored` are the others), `lost` fetches
     whose records were gone before that. `came_back` counts refused URLs that went back to a queue since this
     process began, because the rule that had refused them changed; `rejudging` are the reasons looked at now.
-    `over_defaults` are refusals by limits that nobody chose: a depth or a budget that is as skitter sets it."""
+    `over_defaults` are refusals by limits that nobody chose: a depth or a budget that is as skitter sets it.
+    Of a focused crawl `scored` pages were judged, and `on_topic` of them are about it."""
 
     urls: dict[str, int]
     hosts: dict[str, int]
@@ -238,6 +239,8 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     refusing: int = 0
     revisits: RevisitFigures | None = None
     over_defaults: dict[str, int] = {}
+    scored: int = 0
+    on_topic: int = 0
 
 
 class RuleChanges(msgspec.Struct, frozen=True, kw_only=True):

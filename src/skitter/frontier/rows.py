@@ -212,7 +212,7 @@ class HostRow(msgspec.Struct, array_like=True, gc=False):
 
 class Found(msgspec.Struct, array_like=True, gc=False):
     """How a URL was found, and as what it is asked for: how deep, by what, on which page, after how many
-    redirects; `kind` and `nesting` as `Discovered` has them."""
+    redirects; `kind` and `nesting` as `Discovered` has them; `by` which extractor it is followed."""
 
     depth: int
     via: Via
@@ -220,6 +220,7 @@ class Found(msgspec.Struct, array_like=True, gc=False):
     hops: int = 0
     kind: TaskKind = TaskKind.PAGE
     nesting: int = 0
+    by: str = ""
 
 
 class Answer(msgspec.Struct, array_like=True, gc=False):
@@ -370,7 +371,7 @@ class Tally(msgspec.Struct):
     pages among them; there are as many segments as the spool has room for. `lost` are fetches whose records are
     gone, `answers` are good ones by kind of task, `aliases` pages that name another as canonical. `traps` is
     the number of the last verdict; `verdicts` are in force, `domains` of them on domains, and `refusing` of them
-    refuse a URL or more."""
+    refuse a URL or more. Of a focused crawl `scored` pages were judged, and `on_topic` of them are about it."""
 
     seq: int = 0
     token: int = 0
@@ -401,6 +402,8 @@ class Tally(msgspec.Struct):
     verdicts: int = 0
     refusing: int = 0
     revisits: RevisitTally = msgspec.field(default_factory=RevisitTally)
+    scored: int = 0
+    on_topic: int = 0
 
     @property
     def pages(self) -> int:

@@ -43,6 +43,10 @@ async def check_settings(settings: Settings, seeds: Sequence[Discovered]) -> Set
     Blocklists(settings.crawl.blocklists).load()
     for name in settings.hosts:
         hosts_named(name)
+    if settings.focus.model:
+        from skitter.focus.model_file import read_model
+
+        read_model(settings.focus.model)
     settings = await _with_plugins(settings)
     require_contact(settings, seeds)
     require_addresses(settings, seeds)
@@ -54,9 +58,11 @@ def _with_whole_paths(settings: Settings) -> Settings:
     """A later run may start in another directory, and means the same files."""
     lists = tuple(os.path.abspath(path) for path in settings.crawl.blocklists)
     plugins = tuple(os.path.abspath(name) if is_file(name) else name for name in settings.plugins.with_)
+    model = os.path.abspath(settings.focus.model) if settings.focus.model else ""
     return replace(
         settings,
         crawl=replace(settings.crawl, blocklists=lists),
+        focus=replace(settings.focus, model=model),
         plugins=replace(settings.plugins, with_=plugins),
     )
 

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from skitter.model import HostPolicy
+from skitter.settings.focus import FocusSettings
 from skitter.settings.host_identity import HostIdentity
 from skitter.settings.plugins import ExtractRule, PluginSettings
 
@@ -546,6 +547,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     opt_outs: OptOutSettings = OptOutSettings()
     log: LogSettings = LogSettings()
     plugins: PluginSettings = PluginSettings()
+    focus: FocusSettings = FocusSettings()
     hosts: dict[str, HostPolicy] = {}
     extract: dict[str, ExtractRule] = {}
     identities: dict[str, HostIdentity] = {}

@@ -22,7 +22,7 @@ class PluginSettings(
         tuple[str, ...],
         Doc(
             description="Files, modules and names of installed plugins whose functions see the pages, and the "
-            "built-ins structured, json and article."
+            "built-ins structured, json, article, tables and contacts."
         ),
     ] = ()
     seconds: Annotated[

@@ -133,6 +133,8 @@ def _wrapped(text: str, indent: str) -> list[str]:
 def _fetched(last: Snapshot) -> Iterator[str]:
     what = f"{counted(last.pages, 'page')} of {counted(last.hosts_total, 'host')}"
     yield f"{what} in {span(last.elapsed)}, {rate(last.rate_mean)}"
+    if last.scored:
+        yield f"{last.on_topic:,} of {last.scored:,} pages about the topic, {last.on_topic / last.scored:.0%}"
     if last.requisites:
         yield f"{counted(last.requisites, 'file')} that pages need to look as they do"
     warm = f", {min(1.0, last.reused / last.requests):.0%} on open connections" if last.requests else ""

@@ -84,6 +84,8 @@ def add_reading(commands: Any, command: Command) -> None:
         "--sign-key", type=Path, metavar="FILE", help="sign it with this private key, in PEM form"
     )
     _add_extract(commands, command)
+    _add_focus(commands, command)
+    _add_page_shell(commands, command)
     _add_sink(commands, command)
 
 
@@ -141,7 +143,53 @@ def _add_extract(commands: Any, command: Command) -> None:
         commands, "plugins", "list extractors, their versions and where they come from", _plugins
     )
     plugins.add_argument("--in", dest="folder", type=Path, metavar="DIR", help="those of this crawl")
+    plugins.add_argument(
+        "--cost", action="store_true", help="with --in, also CPU a page, over up to 200 archived pages"
+    )
     _add_plugins(plugins)
+
+
+def _add_focus(commands: Any, command: Command) -> None:
+    focus = command(commands, "focus", "learn a topic from example pages, or score pages by it", _focus)
+    focus.add_argument("act", choices=("train", "score"), help="train a model, or try one out on pages")
+    focus.add_argument(
+        "pages",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="train: the folder of pages about the topic and that of others; score: pages",
+    )
+    focus.add_argument("--to", type=Path, metavar="FILE", help="train: the model (default topic.json)")
+    focus.add_argument("--model", type=Path, metavar="FILE", help="score: the model (default topic.json)")
+
+
+def _add_page_shell(commands: Any, command: Command) -> None:
+    shell = command(
+        commands,
+        "shell",
+        "try selectors out on one page: fetched politely, or archived",
+        _shell,
+        has_json=False,
+    )
+    shell.add_argument("url", metavar="URL")
+    shell.add_argument(
+        "--in",
+        dest="folder",
+        type=_place,
+        metavar="DIR",
+        help="take it from this archive; nothing is fetched",
+    )
+    shell.add_argument(
+        "-c",
+        dest="code",
+        action="append",
+        default=[],
+        metavar="CODE",
+        help="run this and end; may be repeated",
+    )
+    shell.add_argument("--contact", metavar="ADDRESS", help="e-mail or URL for site owners")
+    shell.add_argument("--allow-private", action="store_true", help="also loopback and private addresses")
+    _add_plugins(shell)
 
 
 def _add_plugins(command: argparse.ArgumentParser) -> None:
@@ -265,7 +313,26 @@ def _extract(arguments: argparse.Namespace) -> int:
 def _plugins(arguments: argparse.Namespace) -> int:
     from skitter.console.read.extract import run_plugins
 
-    run_plugins(arguments.folder, arguments.plugins, arguments.config, as_json=arguments.json)
+    asked = arguments.folder, arguments.plugins, arguments.config
+    run_plugins(*asked, with_cost=arguments.cost, as_json=arguments.json)
+    return 0
+
+
+def _focus(arguments: argparse.Namespace) -> int:
+    from skitter.console.read.focus import run_score, run_train
+
+    if arguments.act == "train":
+        run_train(arguments.pages, arguments.to or Path("topic.json"), as_json=arguments.json)
+    else:
+        run_score(arguments.pages, arguments.model or Path("topic.json"), as_json=arguments.json)
+    return 0
+
+
+def _shell(arguments: argparse.Namespace) -> int:
+    from skitter.console.read.shell import run_shell
+
+    settings = {"identity.contact": arguments.contact, "fetch.allow_private": arguments.allow_private or None}
+    run_shell(arguments.url, arguments.folder, arguments.config, settings, arguments.plugins, arguments.code)
     return 0
 
 

@@ -213,6 +213,9 @@ def _stats_lines(found: Stats) -> Iterator[str]:
     if found.near_duplicates:
         verb = "page resembles" if found.near_duplicates == 1 else "pages resemble"
         yield f"{found.near_duplicates:,} {verb} another one"
+    if found.scored:
+        share = found.on_topic / found.scored
+        yield f"{found.on_topic:,} of {found.scored:,} pages are about the topic: a harvest of {share:.0%}"
     if found.unstored or found.lost:
         lost = f"; {found.lost:,} requests were lost with their segment" if found.lost else ""
         yield f"{found.stored:,} pages are safe in the object store, {found.unstored:,} wait for upload{lost}"

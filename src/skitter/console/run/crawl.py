@@ -344,6 +344,8 @@ def figures(stats: Stats) -> FrontierFigures:
         verdicts=stats.verdicts,
         refusing=stats.refusing,
         over_defaults=stats.over_defaults,
+        scored=stats.scored,
+        on_topic=stats.on_topic,
         next_at=stats.next_at,
     )
 

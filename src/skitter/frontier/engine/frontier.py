@@ -151,7 +151,7 @@ class EngineFrontier:
         self._check_keys(settings.keys)
         self._max_pages = settings.crawl.max_pages
         self._holds = bool(settings.archive.url)
-        scope = Scope(settings.crawl, settings.fetch.max_redirects)
+        scope = Scope(settings.crawl, settings.fetch.max_redirects, settings.focus.tunnel)
         traps = Traps(settings.traps)
         self._admission = Admission(
             scope,

@@ -36,6 +36,7 @@ _JUDGED = (
     Refusal.BUDGET,
     Refusal.REQUISITE,
     Refusal.BLOCKLIST,
+    Refusal.OFF_TOPIC,
 )
 
 

@@ -33,6 +33,7 @@ class RulesInForce(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     requisites: bool
     blocklists: bytes
     traps: bool = True
+    tunnel: int = 3
 
 
 def rules_of(settings: Settings, blocklists: bytes) -> RulesInForce:
@@ -49,6 +50,7 @@ def rules_of(settings: Settings, blocklists: bytes) -> RulesInForce:
         requisites=crawl.requisites,
         blocklists=blocklists,
         traps=settings.traps.mode == "on",
+        tunnel=settings.focus.tunnel,
     )
 
 
@@ -74,6 +76,8 @@ def loosened(old: RulesInForce, new: RulesInForce) -> Iterator[Refusal]:
         yield Refusal.BLOCKLIST
     if old.traps and not new.traps:
         yield Refusal.TRAP
+    if new.tunnel > old.tunnel:
+        yield Refusal.OFF_TOPIC
 
 
 def loosened_by_policy(old: HostPolicy, new: HostPolicy) -> list[Refusal]:

@@ -59,6 +59,8 @@ def _of_ledger(stats: Stats) -> Iterator[tuple[Metric, float]]:
     yield Metric.LEASES_EXPIRED, stats.leases_expired
     yield Metric.STALE, stats.stale_outcomes
     yield Metric.LOST, stats.lost
+    yield Metric.SCORED, stats.scored
+    yield Metric.ON_TOPIC, stats.on_topic
     yield Metric.LEASES, stats.hosts["active"]
     yield Metric.HELD, stats.pages
     yield Metric.UNSTORED, stats.unstored

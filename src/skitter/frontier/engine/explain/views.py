@@ -149,6 +149,8 @@ class Views:
             refusing=tally.refusing,
             revisits=self._revisits(),
             over_defaults=over_defaults(tally.refusals, self._settings),
+            scored=tally.scored,
+            on_topic=tally.on_topic,
         )
 
     def _revisits(self) -> RevisitFigures | None:
@@ -412,7 +414,8 @@ class Views:
             case Via.LINK if KINDS[row.found.kind].lists_urls:
                 return f"{next(self._trail(row), 'a page')} names it as its {row.found.kind}"
             case Via.LINK:
-                return f"linked, {row.found.depth} links from a seed"
+                followed = f"followed by the extractor {row.found.by}" if row.found.by else "linked"
+                return f"{followed}, {row.found.depth} links from a seed"
             case Via.CANONICAL:
                 return f"{next(self._trail(row), 'a page')} names it as canonical"
             case Via.PROBE if row.found.kind is TaskKind.SITEMAP:
