@@ -185,3 +185,31 @@ def test_an_archive_that_is_not_there_is_named_before_anything_is_asked(tmp_path
     done = skitter("crawl", "http://a.test/", "--into", tmp_path / "x", "--dedup-against", tmp_path / "no")
     assert "does not exist" in complaint(done, 2)
     assert not (tmp_path / "x").exists()
+
+
+def test_a_report_says_what_is_there_and_what_is_not(tmp_path: Path, config: Path) -> None:
+    into, shown = tmp_path / "crawl", tmp_path / "report.html"
+    home = prose("home") + b"<img src=/there.png><img src=/gone.png><a href=/bad>x</a><a href=/no/>y</a>"
+    evil = b"<a href='/<script>alert(1)</script>'>z</a>"
+    png = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 4\r\n\r\nPNG!"
+    robots = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 27\r\n\r\n"
+    pages = {"/": home + evil, "/there.png": png, "/robots.txt": robots + b"User-agent: *\nDisallow: /no"}
+    pages["/bad"] = page(b"broken", status=b"500 Internal Server Error")
+    with serving_site(pages) as server:
+        config.write_text(CONFIG + "[retry]\nattempts = 1\n[crawl]\nlinger = 0\n")
+        skitter("crawl", f"{server.url}/", "--into", into, "--config", config, "--requisites")
+        told = json.loads(said(skitter("report", into, "--json", "--to", shown)))
+    archive = told["archive"]
+    assert archive["pages"] == 1
+    assert archive["missing"] == {"total": 1, "rows": [[f"{server.url}/gone.png", 1, 404]]}
+    assert [row[1:] for row in archive["errors"]["rows"]] == [[404, 2], [500, 1]]
+    assert ["image/png", 1, 4] in archive["types"]
+    assert told["states"]["denied"] == 1
+    assert [row[1] for row in told["dead"]["rows"]] == ["server_error"]
+    text = shown.read_text()
+    assert "Harbour records" in text
+    assert "<script>" not in text
+    assert "exists" in complaint(skitter("report", into, "--to", shown), 2)
+    foreign = json.loads(said(skitter("report", next(into.glob("archive/*.warc.gz")), "--json")))
+    assert foreign["archive"]["missing"]["total"] == 1
+    assert not foreign["has_frontier"]
