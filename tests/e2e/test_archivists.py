@@ -196,7 +196,7 @@ def test_a_report_says_what_is_there_and_what_is_not(tmp_path: Path, config: Pat
     pages = {"/": home + evil, "/there.png": png, "/robots.txt": robots + b"User-agent: *\nDisallow: /no"}
     pages["/bad"] = page(b"broken", status=b"500 Internal Server Error")
     with serving_site(pages) as server:
-        config.write_text(CONFIG + "[retry]\nattempts = 1\n[crawl]\nlinger = 0\n")
+        config.write_text(CONFIG + "[retry]\nattempts = 1\nbackoff = [0.1]\n")
         skitter("crawl", f"{server.url}/", "--into", into, "--config", config, "--requisites")
         told = json.loads(said(skitter("report", into, "--json", "--to", shown)))
     archive = told["archive"]

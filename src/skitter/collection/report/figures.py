@@ -69,8 +69,8 @@ def read_figures(collection: Collection, advance: Callable[[int], None] = lambda
             "coalesce(strftime(max(fetch_time), '%Y-%m-%d %H:%M:%S'), '') from pages"
         )
         types = rows(
-            "select coalesce(mime, ''), count(*), coalesce(sum(size) filter (revisit_of is null), 0) b from pages "
-            "where status = 200 group by 1 order by b desc, 1"
+            "select coalesce(mime, ''), count(*), coalesce(sum(size) filter (revisit_of is null), 0) b "
+            "from pages where status = 200 group by 1 order by b desc, 1"
         )
         errors = rows(
             "select host, status, count(*) n from pages where status >= 400 group by all order by n desc, 1, 2"
