@@ -24,6 +24,7 @@ from skitter.console.display.output import write
 from skitter.console.parser import Parser
 from skitter.console.read.arguments import add_reading
 from skitter.console.run.crawl_flags import add_crawl_flags, duration, given_flags
+from skitter.console.run.import_arguments import add_import
 from skitter.console.run.serve_arguments import add_serve
 from skitter.console.run.worker_arguments import add_working
 from skitter.console.shell_arguments import add_shell
@@ -132,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"skitter {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_crawl(commands)
+    add_import(commands, _command)
     add_serve(commands, _command)
     _add_stats(commands)
     _add_explain(commands)

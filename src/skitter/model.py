@@ -240,7 +240,9 @@ class RecordAt(msgspec.Struct, frozen=True):
 
 
 class Copy(msgspec.Struct, frozen=True):
-    """The first archived copy of a body: what a `revisit` record refers to, and the segment it lies in."""
+    """The first archived copy of a body: what a `revisit` record refers to, and the segment it lies in. Of one
+    that another archive holds, the segment that first referred to it; empty while none has. Its `record_id` is
+    empty too."""
 
     url: str
     fetched_at: float

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,9 @@ from skitter.worker.loop import Loop
 
 if TYPE_CHECKING:
     from skitter.archive.objects import Objects
+
+
+_COPIES_AT_ONCE = 1_000
 
 
 class CrawlServices(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +137,7 @@ async def open_services(
             added=(ITEMS,) if settings.plugins.with_ or settings.extract else (),
         )
         closing.push_async_callback(close_both, archive, frontier)
+        await _remember_other_archives(folder, settings, frontier)
         uploader = Uploader(objects, archive, frontier, settings.archive) if objects else None
         telemetry = telemetry or Telemetry(clock.now(), settings.crawl.max_pages)
         committer = Committer(frontier, archive, clock, settings, Report(telemetry, log), uploader)
@@ -283,6 +288,24 @@ async def close_both(archive: Archive, frontier: Frontier) -> None:
                 await frontier.close()
             finally:
                 finishing.result()
+
+
+async def _remember_other_archives(folder: CrawlFolder, settings: Settings, frontier: EngineFrontier) -> None:
+    """What `archive.dedup_against` names, once each. Noted only when it is on the disk: to read one again is
+    harmless."""
+    note = folder.path / "dedup.txt"
+    done = set(note.read_text().splitlines()) if note.is_file() else set()
+    for place in settings.archive.dedup_against:
+        if place in done:
+            continue
+        from skitter.collection.known_bodies import known_bodies  # a plain crawl reads no archive
+
+        bodies = known_bodies(place)
+        while batch := list(islice(bodies, _COPIES_AT_ONCE)):
+            await frontier.remember_copies(batch)
+        await frontier.sync()
+        with note.open("a") as file:
+            file.write(f"{place}\n")
 
 
 def _tell_of_return(log: Log, came_back: Mapping[str, int]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -25,12 +26,12 @@ from skitter.collection.members import Member, inflate, read_members
 from skitter.collection.record import Record, parse_record
 from skitter.collection.source import FolderSource, Source
 from skitter.collection.tables import open_tables, select_only, sql_fault
-from skitter.errors import ArchiveFailed, NotACrawl, UsageError
+from skitter.errors import ArchiveFailed, NotACrawl, SkitterError, UsageError
 from skitter.extras import need
 from skitter.model import RecordAt
 from skitter.parse.content import PageContent
 from skitter.parse.page import read_page
-from skitter.settings import AboutSettings, Settings
+from skitter.settings import Settings
 from skitter.settings.load import load
 from skitter.urls.canonical import normalise
 
@@ -96,7 +97,9 @@ class Collection:
     def __init__(self, source: Source, name: str) -> None:
         self.source = source
         self.name = name
-        self.about = _about(Path(name))
+        settings = _settings(Path(name)) or Settings()
+        self.about = settings.about
+        self._elsewhere = settings.archive.dedup_against
         self.layout: Layout = read_layout(source)
         self._tables: DuckDBPyConnection | None = None
 
@@ -229,6 +232,9 @@ class Collection:
                 found = self.record(capture.at)
                 if found.id == wanted or not wanted:
                     return found
+        for place in self._elsewhere:
+            with suppress(SkitterError), Collection.at(place) as other:
+                return other.whole(other.record(other.capture(url, fields.get("warc-refers-to-date")).at))
         if self.is_foreign and (found_at := self._with_digest(fields.get("warc-payload-digest", ""))):
             return self.record(found_at)
         raise ArchiveFailed(
@@ -300,11 +306,6 @@ def _archive_url(folder: Path) -> str:
     """Where a crawl's archive goes, if not into its folder."""
     found = _settings(folder)
     return found.archive.url if found else ""
-
-
-def _about(folder: Path) -> AboutSettings:
-    found = _settings(folder)
-    return found.about if found else AboutSettings()
 
 
 def _settings(folder: Path) -> Settings | None:

@@ -562,6 +562,10 @@ class Frontier(Protocol):
         """Where each body was first archived, if it was."""
         ...
 
+    async def remember_copies(self, copies: Sequence[tuple[bytes, Copy]]) -> int:
+        """Bodies that other archives hold, by their digests; how many of them were not known."""
+        ...
+
     async def marks(self) -> list[SegmentMark]: ...
 
     async def stored(self, segment: str) -> None:

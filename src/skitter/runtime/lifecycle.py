@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from skitter.clock import SystemClock
+from skitter.errors import UsageError
 from skitter.extras import advice, has, need
 from skitter.fetch.resolver import Resolver
 from skitter.fetch_stack import GC_THRESHOLDS
@@ -41,6 +42,7 @@ async def check_settings(settings: Settings, seeds: Sequence[Discovered]) -> Set
     settings = _with_whole_paths(settings)
     Resolver(settings.fetch, SystemClock())
     Blocklists(settings.crawl.blocklists).load()
+    _check_places(settings.archive.dedup_against)
     for name in settings.hosts:
         hosts_named(name)
     if settings.focus.model:
@@ -54,15 +56,27 @@ async def check_settings(settings: Settings, seeds: Sequence[Discovered]) -> Set
     return settings
 
 
+def _check_places(places: Sequence[str]) -> None:
+    for place in places:
+        if "://" not in place and not os.path.exists(place):
+            raise UsageError(
+                f"archive.dedup_against: {place} does not exist: name an archive, or leave it out"
+            )
+
+
 def _with_whole_paths(settings: Settings) -> Settings:
     """A later run may start in another directory, and means the same files."""
     lists = tuple(os.path.abspath(path) for path in settings.crawl.blocklists)
+    others = tuple(
+        os.path.abspath(place) if "://" not in place else place for place in settings.archive.dedup_against
+    )
     plugins = tuple(os.path.abspath(name) if is_file(name) else name for name in settings.plugins.with_)
     model = os.path.abspath(settings.focus.model) if settings.focus.model else ""
     return replace(
         settings,
         crawl=replace(settings.crawl, blocklists=lists),
         focus=replace(settings.focus, model=model),
+        archive=replace(settings.archive, dedup_against=others),
         plugins=replace(settings.plugins, with_=plugins),
     )
 

@@ -399,6 +399,13 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             "sooner if there are many. Small values make many small files."
         ),
     ] = 600.0
+    dedup_against: Annotated[
+        tuple[str, ...],
+        Doc(
+            description="Other archives (crawls, WARC or WACZ files, folders of them, CDXJ indexes): a body "
+            "that one of them holds is not stored again, but referred to by a revisit record."
+        ),
+    ] = ()
     metadata: Annotated[
         bool,
         Doc(

@@ -71,6 +71,11 @@ def check_segment(
         found = _foreign_faults(record) if foreign else _faults(record, segment, member.offset)
         for fault in filter(None, found):
             report.defect(segment.file, member.offset, fault)
+        if record.kind == "response" and not (foreign or record.fields.get("warc-concurrent-to")):
+            # So is what was imported from somebody who kept no requests.
+            report.note(
+                segment.file, f"the response at {member.offset} names no request (WARC-Concurrent-To)"
+            )
         _add_identity(identities, record, number, member.offset)
         if record.kind in ("response", "revisit"):
             answers[member.offset] = _answer(record, member)
@@ -95,7 +100,7 @@ def _faults(record: Record, segment: SegmentAt, offset: int) -> list[str]:
 def _foreign_faults(record: Record) -> list[str]:
     """What breaks the standard itself: framing, mandatory fields, digests that are not those of the bytes."""
     found = [excess_fault(record.excess), *_digest_faults(record)]
-    optional = ("names no request", "names no original", "no WARC-Block-Digest", "no WARC-Payload-Digest")
+    optional = ("names no original", "no WARC-Block-Digest", "no WARC-Payload-Digest")
     found += _field_faults(record)
     is_http = record.url.startswith("http") and record.kind == "response"
     if is_http and not record.status:
@@ -118,9 +123,9 @@ def _field_faults(record: Record) -> list[str]:
         found.append(f"WARC-Type is {record.kind[:40]!r}" if record.kind else "no WARC-Type")
     if record.kind in _WITH_TARGET and not record.url:
         found.append("no WARC-Target-URI")
-    if record.kind == "response" and not fields.get("warc-concurrent-to"):
-        found.append("the response names no request (WARC-Concurrent-To)")
-    if record.kind == "revisit" and not fields.get("warc-refers-to"):
+    if record.kind == "revisit" and not (
+        fields.get("warc-refers-to") or fields.get("warc-refers-to-target-uri")
+    ):
         found.append("the revisit names no original (WARC-Refers-To)")
     return found
 

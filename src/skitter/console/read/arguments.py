@@ -68,6 +68,12 @@ def add_reading(commands: Any, command: Command) -> None:
     verify = command(commands, "verify", "read the whole archive again and name every defect", _verify)
     _add_folder(verify)
     _add_format(verify, ("table", "json"))
+    report = command(
+        commands, "report", "say what an archive holds, lacks and lost, as a page or as JSON", _report
+    )
+    _add_folder(report)
+    report.add_argument("--to", type=Path, metavar="PATH", help="write it to this HTML file too")
+    report.add_argument("--force", action="store_true", help="replace what is at PATH")
     export = command(commands, "export", "write the archive, or a part of it, in another form", _export)
     _add_folder(export)
     export.add_argument("--to", required=True, choices=EXPORTS, help="the form")
@@ -282,6 +288,13 @@ def _verify(arguments: argparse.Namespace) -> int:
     settings = load(crawl_file=folder.settings_file, config_file=None, environ=os.environ, flags={}).settings
     ledger = asyncio.run(read_ledger(folder, settings))
     return run_verify(folder.path, ledger, as_json=form == "json")
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from skitter.console.read.report import run_report
+
+    run_report(arguments.folder, arguments.to, force=arguments.force, as_json=arguments.json)
+    return 0
 
 
 def _export(arguments: argparse.Namespace) -> int:

@@ -58,6 +58,12 @@ _CRAWL_FLAGS: tuple[tuple[str, str, str, str], ...] = (
         "a word of the topic that the crawl is about: its pages first; may be repeated",
     ),
     ("--focus-model", "focus.model", "FILE", "the topic as skitter focus train learnt it"),
+    (
+        "--dedup-against",
+        "archive.dedup_against",
+        "ARCHIVE",
+        "store no body again that this archive, or this CDXJ index, has; may be repeated",
+    ),
     ("--archive", "archive.url", "URL", "object store for the archive, such as s3://BUCKET/PREFIX"),
     (
         "--resolve",
@@ -73,6 +79,7 @@ _SWITCHES = (
     ("--log-json", "log.json", "log to standard error too, in JSON lines, and nothing else there"),
 )
 _REPEATED = (
+    "archive.dedup_against",
     "crawl.include",
     "crawl.exclude",
     "fetch.resolve",

@@ -330,6 +330,14 @@ class EngineFrontier:
     async def first_copies(self, digests: Sequence[bytes]) -> list[Copy | None]:
         return [self._cache.copy_of(digest) for digest in digests]
 
+    async def remember_copies(self, copies: Sequence[tuple[bytes, Copy]]) -> int:
+        async with self._lock.long:
+            new = {digest: copy for digest, copy in copies if self._cache.copy_of(digest) is None}
+            with Transaction.begin(self._cache, self._clock.now()) as tx:
+                for digest, copy in new.items():
+                    tx.put_copy(digest, copy)
+        return len(new)
+
     async def marks(self) -> list[SegmentMark]:
         held = self._cache.tally.held
         return [
