@@ -81,6 +81,8 @@ class Reading(msgspec.Struct, frozen=True):
     choice: LinkChoice | None = None
     items: Mapping[str, Sequence[Item]] | None = None
     extracted: tuple[Extracted, ...] = ()
+    cpu: float = 0.0
+    """Seconds that reading it took, if they were too many."""
 
 
 class ResultMaker:
