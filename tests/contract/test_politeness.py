@@ -45,7 +45,7 @@ def test_a_host_whose_page_took_too_long_to_read_rests_for_twenty_times_that(sta
     driver = with_pages(start(ONE_IN_TEN_SECONDS))
     lease = driver.lease_one()
     driver.settle(msgspec.structs.replace(driver.outcome(lease, OK), cpu=1.5))
-    assert driver.host(A).standing is HostStanding.WAITING
+    assert driver.host(A).standing == HostStanding.WAITING
     told = driver.explain_host(A, fetches=0)
     assert told is not None
     assert "took too long to read" in told.pace
