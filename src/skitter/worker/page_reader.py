@@ -89,7 +89,7 @@ class PageReader:
             return Reading(note=f"not decoded: {decoded.reason}")
         is_tdmrep = target_of(answer.exchange.url) == TDMREP
         rules = read_tdmrep(decoded.body[: self._settings.fetch.max_parsed]) if is_tdmrep else ""
-        return Reading(note=_note(decoded, len(decoded.body)), directives=rules)
+        return Reading(note=_note(decoded, len(decoded.body), 0), directives=rules)
 
     def with_content(self, reading: Reading, page: PageContent) -> Reading:
         """The same answer, read by users' code."""
