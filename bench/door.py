@@ -5,8 +5,8 @@
 A real `skitter serve` with tokens. Two honest workers lease and give back hosts, all the time. Beside them, by
 turns with rest: 100 MB of headers and more, 10,000 half requests, 10,000 idle connections from one address.
 Measured are the server's memory and the 99th percentile of a lease as the workers see it, beside that of the
-turns at rest right before. A table, the targets, one JSON object as the last
-line; exit code 1 when a target is missed.
+turns at rest right before. A table, the targets, one JSON object as the last line; exit code 1 when a target is
+missed.
 """
 
 from __future__ import annotations

@@ -355,6 +355,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     address: str = ""
     session: bytes | None = None
     """Of a host with an identity: its cookies from now on, sealed; None when they are as they were."""
+    cpu: float = 0.0
+    """Seconds of CPU that reading the page took, if they were more than `fetch.reading_seconds`."""
 
 
 class FaultKind(StrEnum):

@@ -43,6 +43,7 @@ from skitter.urls.links import LinkReader
 _AHEAD, _BEHIND = 60.0, 86_400.0
 _LONGEST_TEXT, _LONGEST_ADDRESS = 20_000, 100
 _LONGEST_NAME, _MOST_EXTRACTORS, _MOST_ITEMS = 200, 256, 1_000_000
+_MOST_CPU = 3_600.0
 _LONGEST_SESSION = 65_536
 _LARGEST = 1 << 53
 _DEEPEST = 1 << 31
@@ -167,6 +168,8 @@ def _fault_of_outcome(outcome: Outcome, now: float, since: float) -> str:
         return "its host is none"
     if len(outcome.key) != _KEY or not 0 <= outcome.token < 1 << 63:
         return "its key or token is none"
+    if not 0.0 <= outcome.cpu <= _MOST_CPU:
+        return "its CPU time is none"
     if outcome.session is not None and len(outcome.session) > _LONGEST_SESSION:
         return "its session is too long"
     return (

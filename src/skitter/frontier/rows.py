@@ -92,8 +92,9 @@ class HostQueue(msgspec.Struct, array_like=True, gc=False):
 class HostPace(msgspec.Struct, array_like=True, gc=False):
     """When a host may be asked: a delay after `last_start`, and not before `not_before` (backoff, Retry-After).
     `crowded_until` is a `not_before` that was set because the host's address was busy, `closed_until` one that
-    was set because of its quiet hours or the day's load. `last_sent`, `last_ended` and `tightest` are the
-    politeness ledger's."""
+    was set because of its quiet hours or the day's load, `costly_until` one that was set because a page took too
+    long to read (whole seconds: 0 is a byte). `last_sent`, `last_ended` and `tightest` are the politeness
+    ledger's."""
 
     last_start: float = 0.0
     not_before: float = 0.0
@@ -107,6 +108,7 @@ class HostPace(msgspec.Struct, array_like=True, gc=False):
     tightest: Gap | None = None
     closed_until: float = 0.0
     closed_why: str = ""
+    costly_until: int = 0
 
 
 class HostLoad(msgspec.Struct, array_like=True, gc=False):

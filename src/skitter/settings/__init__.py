@@ -260,6 +260,13 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         AtLeastOne,
         Doc(description="Bytes of a page that its links, title and text are taken from; all of a PDF."),
     ] = 2_000_000
+    reading_seconds: Annotated[
+        Positive,
+        Doc(
+            description="CPU seconds that reading one page may take. Of a site whose page took more, less is "
+            "read, and the host rests for 20 times as long as it took."
+        ),
+    ] = 0.25
     max_header_bytes: Annotated[AtLeastOne, Doc(description="Bytes of response headers at most.")] = 65_536
     max_header_count: Annotated[AtLeastOne, Doc(description="Response header lines at most.")] = 200
     max_redirects: Annotated[Count, Doc(description="Redirects in a row that are followed.")] = 5

@@ -88,6 +88,8 @@ class Reading(msgspec.Struct, frozen=True):
     extracted: tuple[Extracted, ...] = ()
     score: float | None = None
     """How much it is about the topic of a focused crawl."""
+    cpu: float = 0.0
+    """Seconds that reading it took, if they were too many."""
 
 
 class ResultMaker:

@@ -151,7 +151,7 @@ class Step:
         finally:
             self._fetcher.release(came)
         left = None if session is None else session.changes()
-        outcome = _outcome(lease, task, came.sent_at, came.ended_at, result, came.address, left)
+        outcome = _outcome(lease, task, came.sent_at, came.ended_at, result, came.address, left, reading.cpu)
         return Delivery(outcome, parcel, came.reused_connection, reading.extracted)
 
     def _packed(
@@ -230,6 +230,7 @@ def _outcome(
     result: Result,
     address: str = "",
     session: bytes | None = None,
+    cpu: float = 0.0,
 ) -> Outcome:
     return Outcome(
         host=lease.host,
@@ -241,4 +242,5 @@ def _outcome(
         result=result,
         address=address,
         session=session,
+        cpu=cpu,
     )

@@ -271,6 +271,8 @@ class Views:
             return f"It is not asked now: {closed_words(row, self._settings)}."
         if row.pace.crowded_until and row.pace.crowded_until == row.pace.not_before:
             return f"Its address {row.pace.address} is busy with other hosts (politeness.address_rate)."
+        if _is_costly(row):
+            return "It rests: a page of it took too long to read (fetch.reading_seconds)."
         answers = (
             f"; its answers take {row.pace.response_time * 1000:.3g} ms" if row.pace.response_time else ""
         )
@@ -400,6 +402,8 @@ class Views:
             return f"the host is not asked now: {closed_words(host, self._settings)}"
         if host.pace.crowded_until and host.pace.crowded_until == host.pace.not_before:
             return f"its address {host.pace.address} is busy with other hosts (politeness.address_rate)"
+        if _is_costly(host):
+            return "the host rests: a page of it took too long to read (fetch.reading_seconds)"
         if not host.robots.read_at:
             return "its robots.txt has not been read yet"
         return f"the host is asked every {self._cache.delay_of(host):g} s ({self._delay_why(host)})"
@@ -460,6 +464,10 @@ class Views:
     def _fetches(self, key: UrlKey) -> Iterator[FetchView]:
         for fetch in queries.fetches_of(self._cache, key):
             yield FetchView(**fetch_fields(fetch))
+
+
+def _is_costly(row: HostRow) -> bool:
+    return bool(row.pace.costly_until) and row.pace.costly_until == row.pace.not_before
 
 
 def _busyness(row: HostRow) -> tuple[int, int, int]:
