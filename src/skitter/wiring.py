@@ -80,7 +80,7 @@ class CrawlServices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Crawl(CrawlServices, frozen=True, kw_only=True):
-    """An services with a worker in it."""
+    """Services with a worker in them."""
 
     stack: FetchStack
     loop: Loop
@@ -159,7 +159,7 @@ async def open_services(
 async def open_crawl(
     folder: CrawlFolder, settings: Settings, telemetry: Telemetry | None = None
 ) -> AsyncIterator[Crawl]:
-    """An services and one worker in this process."""
+    """The services and one worker, all in this process."""
     async with (
         open_services(folder, settings, telemetry) as services,
         open_fetch_stack(settings, services.clock) as stack,

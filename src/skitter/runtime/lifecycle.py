@@ -82,9 +82,9 @@ def _with_whole_paths(settings: Settings) -> Settings:
 
 
 async def _with_plugins(settings: Settings) -> Settings:
-    """With the versions of users' code that this run has; raises where it cannot be loaded."""
+    """With the versions and types of users' code that this run has; raises where it cannot be loaded."""
     if not (settings.plugins.with_ or settings.extract):
-        return replace(settings, plugins=replace(settings.plugins, versions=()))
+        return replace(settings, plugins=replace(settings.plugins, versions=(), types=()))
     need("pyarrow")
     from skitter.extend.declared import extractors_of
     from skitter.extend.versions import with_versions

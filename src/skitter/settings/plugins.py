@@ -40,6 +40,13 @@ class PluginSettings(
             "sources differ refuses to start."
         ),
     ] = ()
+    types: Annotated[
+        tuple[str, ...],
+        Doc(
+            description="Media types that are fetched because `with` reads them, noted by skitter when a crawl "
+            "starts. What was refused for a type that is new here is asked for again."
+        ),
+    ] = ()
 
 
 def is_file(name: str) -> bool:

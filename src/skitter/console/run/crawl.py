@@ -350,6 +350,12 @@ def figures(stats: Stats) -> FrontierFigures:
     )
 
 
+def _resume(folder: CrawlFolder, ended: Ended, last: Snapshot) -> str:
+    """The command that goes on. The folder keeps its page limit: without another one it would stop at once."""
+    more = f" --max-pages {2 * last.max_pages}" if ended is Ended.LIMIT else ""
+    return f"skitter crawl --into {shlex.quote(str(folder.path))}{more}"
+
+
 def _summary(folder: CrawlFolder, ended: Ended, last: Snapshot, url: str) -> Summary:
     with contextlib.suppress(OSError):
         archives = sorted(str(folder.archive / name) for name in finished_in(folder.archive))
@@ -361,7 +367,7 @@ def _summary(folder: CrawlFolder, ended: Ended, last: Snapshot, url: str) -> Sum
             archives=tuple(archives),
             index=str(index) if index.exists() else "",
             log=str(folder.log),
-            resume=f"skitter crawl --into {shlex.quote(str(folder.path))}",
+            resume=_resume(folder, ended, last),
             url=url,
         )
     return Summary(ended=ended, last=last, folder=str(folder.path))

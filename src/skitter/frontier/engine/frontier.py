@@ -161,7 +161,9 @@ class EngineFrontier:
             settings.sitemaps.max_files,
         )
         addresses = Addresses(settings.politeness.address_rate)
-        self._readmission = Readmission(self._admission, takes_requisites=settings.crawl.requisites)
+        self._readmission = Readmission(
+            self._admission, takes_requisites=settings.crawl.requisites, types=settings.plugins.types
+        )
         self._leasing = Leasing(settings, addresses, traps, self._readmission)
         self._health = Health(settings)
         self._revisits = Revisits(settings)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from skitter.model import HostPolicy, Refusal
+from skitter.model import FailureKind, HostPolicy, Refusal
 from skitter.settings import CrawlSettings, PolitenessSettings, Settings
 
 # From the narrowest on: what is in scope for one is in scope for those after it.
@@ -20,7 +20,7 @@ _SCOPES = ("prefix", "host", "domain", "any")
 
 class RulesInForce(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     """What admission judges a URL by, beside seeds, policies of hosts and single verdicts. A new field goes at
-    the end, with a default. `blocklists` is a digest of their content."""
+    the end, with a default. `blocklists` is a digest of their content, `types` are those of plugins."""
 
     scope: str
     include: tuple[str, ...]
@@ -34,6 +34,7 @@ class RulesInForce(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     blocklists: bytes
     traps: bool = True
     tunnel: int = 3
+    types: tuple[str, ...] = ()
 
 
 def rules_of(settings: Settings, blocklists: bytes) -> RulesInForce:
@@ -51,10 +52,11 @@ def rules_of(settings: Settings, blocklists: bytes) -> RulesInForce:
         blocklists=blocklists,
         traps=settings.traps.mode == "on",
         tunnel=settings.focus.tunnel,
+        types=tuple(sorted(set(settings.plugins.types))),
     )
 
 
-def loosened(old: RulesInForce, new: RulesInForce) -> Iterator[Refusal]:
+def loosened(old: RulesInForce, new: RulesInForce) -> Iterator[Refusal | FailureKind]:
     """The reasons for which URLs were refused that may be let in now."""
     if _SCOPES.index(new.scope) > _SCOPES.index(old.scope):
         yield Refusal.SCOPE
@@ -78,6 +80,8 @@ def loosened(old: RulesInForce, new: RulesInForce) -> Iterator[Refusal]:
         yield Refusal.TRAP
     if new.tunnel > old.tunnel:
         yield Refusal.OFF_TOPIC
+    if not set(new.types) <= set(old.types):
+        yield FailureKind.TYPE_UNWANTED
 
 
 def loosened_by_policy(old: HostPolicy, new: HostPolicy) -> list[Refusal]:

@@ -22,6 +22,7 @@ const CHARTS = [
     tints: ["series-1"],
     words: (value) => `${size(value)}/s`,
     axis: size,
+    least: 2,
     values: (past, i) => [past.bytes_per_second[i]],
   },
   {
@@ -31,6 +32,7 @@ const CHARTS = [
     words: count,
     axis: short,
     stacked: true,
+    least: 2,
     values: (past, i) => TIERS.map((tier) => past.queued[tier][i]),
   },
 ];
