@@ -14,6 +14,7 @@ from msgspec import Meta
 from skitter.model import HostPolicy
 from skitter.settings.host_identity import HostIdentity
 from skitter.settings.plugins import ExtractRule, PluginSettings
+from skitter.settings.rendering import RenderSettings
 
 Doc = Meta
 Fraction = Annotated[float, Meta(ge=0, le=1)]
@@ -492,6 +493,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     revisit: RevisitSettings = RevisitSettings()
     log: LogSettings = LogSettings()
     plugins: PluginSettings = PluginSettings()
+    render: RenderSettings = RenderSettings()
     hosts: dict[str, HostPolicy] = {}
     extract: dict[str, ExtractRule] = {}
     identities: dict[str, HostIdentity] = {}
