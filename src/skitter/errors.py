@@ -10,6 +10,7 @@
     |- StoreFailed          the frontier's store could not read or write
     |- TargetFailed         the target of a sink does not answer, or lost the connection; it is tried again
     |- TargetRefused        the target of a sink does not take the rows: trying again is of no use
+    |- RenderFailed         there is no browser that can be trusted with pages; nothing is rendered
     `- ArchiveFailed        the archive could not be written or is damaged
        |- DiskFull          no room left; nothing that was settled is lost
        `- ObjectsFailed     the object store does not answer, or refuses; it is tried again
@@ -65,6 +66,10 @@ class TargetFailed(SkitterError):
 
 
 class TargetRefused(SkitterError):
+    pass
+
+
+class RenderFailed(SkitterError):
     pass
 
 

@@ -23,7 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("log", "folder", "schedule", "secret_files"),
     ("urls", "robots", "parse", "focus"),
     ("frontier", "fetch", "archive"),
-    ("extend", "identities"),
+    ("extend", "identities", "render"),
     ("committer", "seeds", "collection", "reference", "headline"),
     ("worker", "sinks"),
     ("service", "fetch_stack"),

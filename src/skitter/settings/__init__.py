@@ -15,6 +15,7 @@ from skitter.model import HostPolicy
 from skitter.settings.focus import FocusSettings
 from skitter.settings.host_identity import HostIdentity
 from skitter.settings.plugins import ExtractRule, PluginSettings
+from skitter.settings.rendering import RenderSettings
 
 Doc = Meta
 Fraction = Annotated[float, Meta(ge=0, le=1)]
@@ -562,6 +563,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     log: LogSettings = LogSettings()
     plugins: PluginSettings = PluginSettings()
     focus: FocusSettings = FocusSettings()
+    render: RenderSettings = RenderSettings()
     hosts: dict[str, HostPolicy] = {}
     extract: dict[str, ExtractRule] = {}
     identities: dict[str, HostIdentity] = {}
