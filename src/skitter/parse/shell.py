@@ -21,8 +21,9 @@ _MOST_BYTES = 256 * 1024
 _MOST_INLINE = 20_000
 _ALMOST_EMPTY = 20
 _MOUNTS = frozenset(
-    """root app __next __nuxt ___gatsby __svelte svelte app-root react-root reactroot q-app application 
-    app-container app-mount mount main-app ember-app ng-app vue-app spa redoc-container swagger-ui graphiql""".split()
+    """root app __next __nuxt ___gatsby __svelte svelte app-root react-root reactroot q-app application
+    app-container app-mount mount main-app ember-app ng-app vue-app spa redoc-container swagger-ui
+    graphiql""".split()
 )
 _FURNITURE = frozenset("script noscript style template link meta svg".split())
 _SCRIPT_TYPES = frozenset(("", "module", "text/javascript", "application/javascript", "text/babel"))

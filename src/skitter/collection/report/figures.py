@@ -82,7 +82,9 @@ def read_figures(collection: Collection, advance: Callable[[int], None] = lambda
             "select change, url, strftime(fetch_time, '%Y-%m-%d %H:%M:%S') t from changes "
             "where previous_time is not null or change = 'gone' order by fetch_time desc, url"
         )
-        statuses = dict(rows("select url, arg_max(status, fetch_time) from pages group by url"))
+        statuses: dict[str, int] = dict(
+            rows("select url, arg_max(status, fetch_time) from pages group by url")
+        )
     needed, unreadable = _needed(collection, advance)
     missing = [
         (url, count, statuses.get(url, 0))
