@@ -90,7 +90,8 @@ def settings_of(options: argparse.Namespace, web: SyntheticWeb, folder: Path) ->
 
 
 def worker_of(proxy: CuttingProxy, log: Path) -> list[str]:
-    return skitter_command("worker", "--join", f"http://127.0.0.1:{proxy.port}", "--log", str(log))
+    allowed = ("--allow", "private", "--allow", "resolve")
+    return skitter_command("worker", "--join", f"http://127.0.0.1:{proxy.port}", "--log", str(log), *allowed)
 
 
 def free_port() -> int:

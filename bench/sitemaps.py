@@ -98,7 +98,7 @@ def crawl(files: int, folder: Path) -> dict[str, object]:
         server = _start(*serve, pipe=True)
         assert server.stdout is not None
         where = json.loads(server.stdout.readline())["serving"]
-        worker = _start("worker", "--join", where)
+        worker = _start("worker", "--join", where, "--allow", "private")
         try:
             memory = _watch(worker.pid, lambda: _Shop.served, files)
             urls = _await_urls(crawl_folder, files * URLS)

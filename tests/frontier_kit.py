@@ -118,8 +118,9 @@ class Driver:
         *,
         audited: bool = True,
         tell: Callable[[str], None] | None = None,
+        clock: FakeClock | None = None,
     ) -> None:
-        self.clock = FakeClock()
+        self.clock = clock or FakeClock()
         self.settings = settings
         self.audited = audited
         self.addresses: dict[str, str] = {}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from skitter.extend.page import PageLink as PageLink
     from skitter.runtime.from_python import Pages
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 _API = dict.fromkeys(
     ("Article", "Content", "StructuredData", "correct", "links", "number", "page", "reader", "score"),
     "skitter.extend.api",

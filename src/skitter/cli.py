@@ -24,11 +24,13 @@ from skitter.console.display.output import write
 from skitter.console.parser import Parser
 from skitter.console.read.arguments import add_reading
 from skitter.console.run.crawl_flags import add_crawl_flags, duration, given_flags
+from skitter.console.run.import_arguments import add_import
 from skitter.console.run.serve_arguments import add_serve
 from skitter.console.run.worker_arguments import add_working
 from skitter.console.shell_arguments import add_shell
 from skitter.console.steer.arguments import add_steering
-from skitter.errors import SkitterError, UsageError
+from skitter.errors import MissingExtra, SkitterError, UsageError
+from skitter.extras import EXTRAS, advice
 
 if TYPE_CHECKING:
     from skitter.folder import CrawlFolder
@@ -70,6 +72,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SkitterError as error:
         _complain(error, as_json=_is_for_a_log(words, arguments))
         return error.exit_code
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        _complain(MissingExtra(advice(error.name)), as_json=_is_for_a_log(words, arguments))
+        return MissingExtra.exit_code
     except KeyboardInterrupt:
         return 130
 
@@ -126,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"skitter {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_crawl(commands)
+    add_import(commands, _command)
     add_serve(commands, _command)
     _add_stats(commands)
     _add_explain(commands)
@@ -180,6 +188,13 @@ def _add_crawl(commands: Any) -> None:
         help="a sitemap or feed to begin with; may be repeated",
     )
     add_crawl_flags(command)
+    command.add_argument(
+        "--header",
+        action="append",
+        default=[],
+        metavar="NAME: VALUE",
+        help="for the seeds' hosts; a secret is NAME: env:VARIABLE or NAME: file:PATH; may be repeated",
+    )
     command.add_argument(
         "--dashboard",
         nargs="?",
@@ -352,6 +367,10 @@ def _crawl(arguments: argparse.Namespace) -> int:
     arguments.is_for_a_log = loaded.settings.log.json
     keys = Keys(loaded.settings.keys)
     seeds = read_seeds(seed_words, (), keys) + read_sitemaps(arguments.sitemap, keys)
+    if arguments.header:
+        from skitter.console.run.header_flags import with_headers
+
+        loaded = with_headers(loaded, arguments.header, seeds)
     tokens = read_tokens(None, os.environ.get(TOKENS, ""))
     stream = sys.stdout if arguments.json else sys.stderr
     as_json = arguments.json or loaded.settings.log.json

@@ -4,11 +4,13 @@
     |- UsageError           the command or its input cannot be carried out as given; exit code 2
     |  |- SettingsError     a setting is unknown or has the wrong type; names where
     |  |- NotACrawl         the folder holds no crawl (or something else)
+    |  |- MissingExtra      a library of an extra is not installed; says which extra
     |  `- NoContact         public hosts, and no contact address
     |- FolderInUse          another process works in the folder
     |- StoreFailed          the frontier's store could not read or write
     |- TargetFailed         the target of a sink does not answer, or lost the connection; it is tried again
     |- TargetRefused        the target of a sink does not take the rows: trying again is of no use
+    |- RenderFailed         there is no browser that can be trusted with pages; nothing is rendered
     `- ArchiveFailed        the archive could not be written or is damaged
        |- DiskFull          no room left; nothing that was settled is lost
        `- ObjectsFailed     the object store does not answer, or refuses; it is tried again
@@ -32,6 +34,10 @@ class SettingsError(UsageError):
 
 
 class NotACrawl(UsageError):
+    pass
+
+
+class MissingExtra(UsageError):
     pass
 
 
@@ -60,6 +66,10 @@ class TargetFailed(SkitterError):
 
 
 class TargetRefused(SkitterError):
+    pass
+
+
+class RenderFailed(SkitterError):
     pass
 
 

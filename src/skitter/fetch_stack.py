@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from skitter.clock import Clock
+from skitter.extras import need
 from skitter.fetch.base import Fetcher
 from skitter.fetch.curl import CurlFetcher
 from skitter.fetch.guard import AddressGuard
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from skitter.identities.identity import Identity
     from skitter.identities.session import Sessions
     from skitter.worker.extractors import Extractors
+    from skitter.worker.focusing import Focus
 
 # With the default thresholds collections took 4 % of a crawl's CPU and freed next to nothing: a page's values
 # hold no cycles. Fewer, later ones still catch what does.
@@ -61,7 +63,8 @@ async def open_fetch_stack(settings: Settings, clock: Clock) -> AsyncIterator[Fe
         if extractors is not None:
             closing.push_async_callback(extractors.close)
         sessions = _open_sessions(settings, fetcher, clock)
-        step = Step(fetcher, clock, settings, pdfs, extractors=extractors, sessions=sessions)
+        focus = _open_focus(settings, extractors)
+        step = Step(fetcher, clock, settings, pdfs, extractors=extractors, sessions=sessions, focus=focus)
         yield FetchStack(fetcher=fetcher, resolver=resolver, step=step)
 
 
@@ -74,6 +77,18 @@ async def _open_extractors(settings: Settings, clock: Clock) -> Extractors | Non
     return await Extractors.open(settings, clock)
 
 
+def _open_focus(settings: Settings, extractors: Extractors | None) -> Focus | None:
+    """Of a crawl without a topic nothing of it is loaded. Raises where the model cannot be read."""
+    focus = settings.focus
+    if not (focus.words or focus.model or (extractors is not None and extractors.scores_pages)):
+        return None
+    from skitter.focus.model_file import read_model
+    from skitter.focus.topic import Topic
+    from skitter.worker.focusing import Focus
+
+    return Focus(Topic(focus.words, read_model(focus.model) if focus.model else None), focus)
+
+
 def _open_sessions(settings: Settings, fetcher: Fetcher, clock: Clock) -> Sessions | None:
     """Of a crawl without identities nothing of them is loaded. Raises where a secret is missing."""
     if not settings.identities:
@@ -84,6 +99,7 @@ def _open_sessions(settings: Settings, fetcher: Fetcher, clock: Clock) -> Sessio
 
 
 def open_identities(settings: Settings) -> dict[Host, Identity]:
+    need("cryptography")
     from skitter.identities.identity import open_identity
 
     return {

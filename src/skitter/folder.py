@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,9 +66,11 @@ class CrawlFolder:
         return not os.path.isfile(self.settings_file)
 
     def lock(self) -> None:
-        """Until `unlock` or the end of the process, no other process may crawl here. Makes the folder."""
+        """Until `unlock` or the end of the process, no other process may crawl here. Makes the folder, for its
+        owner alone: what was crawled, cookies and the key of leases are nobody else's."""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(mode=0o700, exist_ok=True)
             self._lock = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise unwritable(self.path, error) from error
@@ -93,13 +96,15 @@ class CrawlFolder:
         crawl from starting at this very moment."""
         try:
             inode = os.stat(self._lock_file).st_ino
-            locks = Path("/proc/locks").read_text()  # proc(5): ends with MAJOR:MINOR:INODE, first, last byte
-            held = any(
-                line.split()[-3].endswith(f":{inode}") for line in locks.splitlines() if "FLOCK" in line
-            )
-            return self._lock_file.read_text().strip() if held else ""
+            holder = self._lock_file.read_text().strip()
         except OSError:
             return ""
+        try:
+            locks = Path("/proc/locks").read_text()  # proc(5): ends with MAJOR:MINOR:INODE, first, last byte
+        except OSError:
+            return holder if _is_alive(holder) else ""
+        held = any(line.split()[-3].endswith(f":{inode}") for line in locks.splitlines() if "FLOCK" in line)
+        return holder if held else ""
 
     def unlock(self) -> None:
         if self._lock >= 0:
@@ -138,11 +143,28 @@ def socket_name(path: Path) -> Iterator[str]:
     if len(bytes(whole)) <= _LONGEST_SOCKET:
         yield str(whole)
         return
-    folder = os.open(whole.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    if hasattr(os, "O_PATH"):
+        folder = os.open(whole.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield f"/proc/self/fd/{folder}/{whole.name}"
+        finally:
+            os.close(folder)
+        return
+    # Only Linux has that. Elsewhere a link, in a folder that nobody else may enter.
+    with tempfile.TemporaryDirectory(prefix="skitter-") as short:
+        os.symlink(whole.parent, Path(short, "to"))
+        yield f"{short}/to/{whole.name}"
+
+
+def _is_alive(process: str) -> bool:
+    """All that can be known of a lock's holder without /proc."""
     try:
-        yield f"/proc/self/fd/{folder}/{whole.name}"
-    finally:
-        os.close(folder)
+        os.kill(int(process), 0)
+    except PermissionError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def unwritable(path: Path, error: OSError) -> SkitterError:

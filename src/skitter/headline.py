@@ -7,13 +7,15 @@ sentence is made of, `headline_of` words it. Reads no clock and decides nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 
 import msgspec
 
 from skitter.frontier.base import Frontier, HostOutlook, Stats
+from skitter.model import Refusal
+from skitter.settings import CrawlSettings
 
 # Hosts that a headline is made of: those that are leased, and as many that are next.
 LOOKED_AT = 200
@@ -21,6 +23,7 @@ _MOST_REASONS = 2
 _SOON, _TODAY = 60.0, 72_000.0
 # Ready hosts that nobody has leased: below this it is the time between two looks of the workers.
 _MANY_READY = 10
+_USUAL_DEPTH = CrawlSettings().max_depth
 
 
 class Doing(StrEnum):
@@ -102,9 +105,22 @@ def _said(doing: Doing, sentence: str, next_at: float | None = None) -> Headline
 def _complete(stats: Stats) -> Headline:
     dead, traps = stats.urls["dead_letter"], stats.refusals.get("trap", 0)
     but = [_n(dead, "dead letter")] * bool(dead) + [f"{_urls(traps)} taken for a trap"] * bool(traps)
+    but += over_defaults(stats.over_defaults).values()
     if but:
-        return _said(Doing.COMPLETE, f"Complete but for {' and '.join(but)}.")
+        listed = " and ".join(", ".join(but).rsplit(", ", 1))
+        return _said(Doing.COMPLETE, f"Complete but for {listed}.")
     return _said(Doing.COMPLETE, "Complete: nothing is left to fetch.")
+
+
+def over_defaults(refused: Mapping[str, int]) -> dict[Refusal, str]:
+    """In words, what limits have cut off that nobody chose."""
+    words = {
+        Refusal.DEPTH: f"further than {_USUAL_DEPTH} links from a seed",
+        Refusal.BUDGET: "over the budget of their hosts",
+    }
+    return {
+        reason: f"{_urls(refused[reason])} {said}" for reason, said in words.items() if refused.get(reason)
+    }
 
 
 def _stopped(seen: Seen, queued: int) -> Headline:

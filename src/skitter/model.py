@@ -85,6 +85,7 @@ class Refusal(StrEnum):
     TYPE = "type"
     REQUISITE = "requisite"
     TRAP = "trap"
+    OFF_TOPIC = "off_topic"
     NO_HTTPS = "no_https"
     FORGOTTEN = "forgotten"
     """The operator had it removed: no row of it is kept."""
@@ -137,11 +138,11 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
     """What it is asked for as. A redirect keeps it."""
     nesting: int = 0
     """Of a requisite: 1 for what a page needs, 2 for what such a stylesheet needs, and so on. Of a sitemap: how
-    many indexes it lies in."""
+    many indexes it lies in. Of a page of a focused crawl: how many pages off the topic, in a row, lead to it."""
     lastmod: float | None = None
     """When it changed last, by who told of it."""
     rel: str = ""
-    """How the page that links it relates to it."""
+    """How the page that links it relates to it; of a link that users' code follows, by which extractor."""
     over_http: str = ""
     """Of a seed that was given without a scheme: its http form, asked for if its host cannot be connected."""
     changefreq: str = ""
@@ -241,7 +242,9 @@ class RecordAt(msgspec.Struct, frozen=True):
 
 
 class Copy(msgspec.Struct, frozen=True):
-    """The first archived copy of a body: what a `revisit` record refers to, and the segment it lies in."""
+    """The first archived copy of a body: what a `revisit` record refers to, and the segment it lies in. Of one
+    that another archive holds, the segment that first referred to it; empty while none has. Its `record_id` is
+    empty too."""
 
     url: str
     fetched_at: float
@@ -289,6 +292,8 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     """The URL that the page itself calls canonical, when that is another page by its key."""
     figures: bytes = b""
     """A sample of the numbers of its text (`parse/figures_plain.py`)."""
+    score: float | None = None
+    """From 0 to 1: how much the page is about the topic of a focused crawl; None where nobody said."""
 
 
 class NotModified(msgspec.Struct, frozen=True, kw_only=True, tag="not_modified"):
@@ -352,6 +357,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     address: str = ""
     session: bytes | None = None
     """Of a host with an identity: its cookies from now on, sealed; None when they are as they were."""
+    cpu: float = 0.0
+    """Seconds of CPU that reading the page took, if they were more than `fetch.reading_seconds`."""
 
 
 class FaultKind(StrEnum):

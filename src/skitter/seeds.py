@@ -25,6 +25,9 @@ from skitter.urls.scope import is_domain
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 _SHOWN = 3
 _STDIN = 0
+_LONG = 100
+# what lists of seeds are called: a name that ends so is no host's
+_FILES = ("txt", "csv", "tsv", "list", "lst", "json", "jsonl", "xml", "toml", "gz", "html")
 
 
 def read_sitemaps(words: Sequence[str], keys: Keys) -> list[Discovered]:
@@ -83,14 +86,24 @@ def _wanted(place: str, text: str) -> str:
     if _SCHEME.match(text):
         return "an http or https URL"
     nor_file = "" if place else ", nor the name of a file that is there"
-    hint = f"; did you mean https://{text}?" if _is_single_name(text) else ""
+    hint = f"; did you mean https://{text}?" if _is_single_name(text) else _hint_of_own_host(text)
     return f"an http or https URL, nor a domain{nor_file}{hint}"
+
+
+def _hint_of_own_host(text: str) -> str:
+    """`wiki.corp` ends in no suffix under which anybody registers domains: a host of one's own network, or a file
+    that is not there."""
+    name = text.partition("/")[0].partition(":")[0]
+    is_host = "." in name and name.rpartition(".")[2].lower() not in _FILES and "@" not in name
+    if not is_host or len(text) >= _LONG or normalise(f"http://{text}") is None:
+        return ""
+    return f"; if it is a host of your own network, write http://{text}"
 
 
 def _is_single_name(text: str) -> bool:
     """A machine of one's own network, perhaps: `intranet/start`."""
     name = text.partition("/")[0].partition(":")[0]
-    return "." not in name and len(text) < 100 and name != text and normalise(f"https://{text}") is not None
+    return "." not in name and len(text) < _LONG and name != text and normalise(f"https://{text}") is not None
 
 
 def _lines(words: Iterable[str], files: Iterable[str]) -> Iterator[tuple[str, str]]:

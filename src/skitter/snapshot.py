@@ -13,7 +13,9 @@ import msgspec
 class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Figures that only the frontier has; `refusals` is by reason, for the whole crawl. `came_back` are refused
     URLs that went back to a queue in this run, by the reason that no longer holds. `verdicts` on traps are in
-    force, and `refusing` of them refuse a URL or more."""
+    force, and `refusing` of them refuse a URL or more. `over_defaults` are refusals by limits that nobody chose,
+    by reason.
+    Of a focused crawl `scored` pages were judged, and `on_topic` of them are about it."""
 
     hosts_active: int = 0
     hosts_waiting: int = 0
@@ -31,6 +33,9 @@ class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
     came_back: dict[str, int] = {}
     verdicts: int = 0
     refusing: int = 0
+    over_defaults: dict[str, int] = {}
+    scored: int = 0
+    on_topic: int = 0
     next_at: float | None = None
 
 
@@ -86,6 +91,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     came_back: dict[str, int] = {}
     verdicts: int = 0
     refusing: int = 0
+    over_defaults: dict[str, int] = {}
+    scored: int = 0
+    on_topic: int = 0
     errors: dict[str, int] = {}
     statuses: dict[str, int] = {}
     slowest: list[tuple[str, float]] = []

@@ -23,6 +23,7 @@ STATUS_CLASSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
 TIERS = ("F0", "F1", "F2", "F3")
 STANDINGS = ("idle", "waiting", "active", "backing_off", "blocked", "given_up")
 LOOKED_AGAIN = ("changed", "unchanged", "gone", "redirected", "failed")
+FRESHNESS = ("importance", "plain", *TIERS)
 STATES = tuple(state.name.lower() for state in UrlState)
 REASONS = (*Refusal, *FailureKind, "other")
 # Seconds: a host nearby, one across an ocean, a slow one, and the time-outs of `fetch` as they are by default.
@@ -67,6 +68,8 @@ class Metric(StrEnum):
     ARCHIVED_BYTES = "skitter_archived_bytes_total"
     ITEMS = "skitter_items_total"
     ITEM_FAULTS = "skitter_item_faults_total"
+    SCORED = "skitter_scored_pages_total"
+    ON_TOPIC = "skitter_on_topic_pages_total"
     PARTS = "skitter_table_parts_total"
     STORED_SEGMENTS = "skitter_segments_stored_total"
     SPOOL = "skitter_spool_bytes"
@@ -96,6 +99,16 @@ class Metric(StrEnum):
     REFUSED = "skitter_urls_refused"
     QUEUED = "skitter_queued_urls"
     HOSTS = "skitter_hosts"
+    REVISITS = "skitter_revisits_total"
+    WATCHED = "skitter_pages_watched"
+    REVISITS_QUEUED = "skitter_revisits_queued"
+    REVISITS_LATE = "skitter_revisits_late_seconds"
+    REVISIT_PRICE = "skitter_revisit_price_seconds"
+    REVISIT_BUDGET = "skitter_revisit_budget_per_second"
+    FRESHNESS = "skitter_freshness_ratio"
+    AUDITED = "skitter_audited_freshness_ratio"
+    AUDIT_ERROR = "skitter_audited_freshness_error_ratio"
+    COPY_AGE = "skitter_copy_age_seconds"
     FILTER_BYTES = "skitter_seen_filter_bytes"
     FILTER_FILL = "skitter_seen_filter_fill_ratio"
     FILTER_TRUSTED = "skitter_seen_filter_trusted_ratio"
@@ -156,6 +169,12 @@ METRICS: dict[Metric, Described] = {
         "kind",
         tuple(FaultKind),
     ),
+    Metric.SCORED: Described(
+        _COUNTER, "pages", "Judged by the topic of a focused crawl (docs/focus.md).", of_crawl=True
+    ),
+    Metric.ON_TOPIC: Described(
+        _COUNTER, "pages", "Of them, about the topic; by scored pages, the harvest rate.", of_crawl=True
+    ),
     Metric.PARTS: Described(_COUNTER, "parts", "Times that rows became Parquet while the crawl ran."),
     Metric.STORED_SEGMENTS: Described(
         _COUNTER, "segments", "Uploaded to the object store, compared and committed."
@@ -212,6 +231,33 @@ METRICS: dict[Metric, Described] = {
     Metric.REFUSED: Described(_GAUGE, "URLs", "Refused, by reason.", "reason", REASONS),
     Metric.QUEUED: Described(_GAUGE, "URLs", "Queued and not leased, by tier.", "tier", TIERS),
     Metric.HOSTS: Described(_GAUGE, "hosts", "Known, by standing.", "standing", STANDINGS),
+    Metric.REVISITS: Described(
+        _COUNTER,
+        "visits",
+        "Visits of pages that we had a copy of, by what they found.",
+        "found",
+        ("changed", "unchanged"),
+        of_crawl=True,
+    ),
+    Metric.WATCHED: Described(_GAUGE, "pages", "With a date for their next visit (revisit.keep_fresh)."),
+    Metric.REVISITS_QUEUED: Described(_GAUGE, "URLs", "Queued for another visit and not leased."),
+    Metric.REVISITS_LATE: Described(_GAUGE, "seconds", "For which the first overdue visit has been so."),
+    Metric.REVISIT_PRICE: Described(
+        _GAUGE, "seconds", "Of freshness that a visit must be worth now; follows the budget."
+    ),
+    Metric.REVISIT_BUDGET: Described(_GAUGE, "visits/s", "Visits of known pages that there may be."),
+    Metric.FRESHNESS: Described(
+        _GAUGE,
+        "ratio",
+        "Of the watched pages that are expected to be current now; 0 while none is watched.",
+        "by",
+        FRESHNESS,
+    ),
+    Metric.AUDITED: Described(
+        _GAUGE, "ratio", "The same by importance, as visits at random times found it; 0 before the first."
+    ),
+    Metric.AUDIT_ERROR: Described(_GAUGE, "ratio", "The standard error of that."),
+    Metric.COPY_AGE: Described(_GAUGE, "seconds", "Since watched pages were last seen, on average."),
     Metric.FILTER_BYTES: Described(_GAUGE, "bytes", "RAM of the seen filter."),
     Metric.FILTER_FILL: Described(_GAUGE, "ratio", "Keys in the seen filter, of those it is made for."),
     Metric.FILTER_TRUSTED: Described(
@@ -261,6 +307,7 @@ class Event(StrEnum):
     RULES_CHANGED = "rules_changed"
     URLS_CAME_BACK = "urls_came_back"
     SERVER_AWAY = "server_away"
+    SERVER_DOUBTED = "server_doubted"
     SERVER_BACK = "server_back"
     DELIVERIES_DROPPED = "deliveries_dropped"
     DELIVERY_REFUSED = "delivery_refused"
@@ -292,6 +339,7 @@ EVENTS: dict[Event, str] = {
     Event.URLS_CAME_BACK: "Refused URLs went back to their queues, as the rule changed: reason, how many.",
     Event.SEGMENTS_LOST: "Segments were gone before they were stored: how many, and requests to make again.",
     Event.SERVER_JOINED: "A worker was taken on by its server: worker, server.",
+    Event.SERVER_DOUBTED: "A worker does not take over a setting of its server, or reaches it unencrypted: why.",
     Event.SERVER_AWAY: "A worker's server does not answer, and why: no requests are made until it does.",
     Event.SERVER_BACK: "The server answers again: what waits to be delivered.",
     Event.DELIVERY_REFUSED: "A worker delivered what no worker of ours could have made: who, and what is wrong.",
@@ -322,6 +370,7 @@ LEVELS: dict[Event, Level] = {
             Event.SEGMENTS_LOST,
             Event.BLOCKLIST_KEPT,
             Event.SERVER_AWAY,
+            Event.SERVER_DOUBTED,
             Event.DELIVERIES_DROPPED,
             Event.WORKER_ENDED,
         ),

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ from skitter.committer.work_source import COMMITTED_AT_ONCE
 from skitter.committer.worker_registry import WorkerRegistry
 from skitter.committer.worker_rpc import WorkerRpc
 from skitter.committer.worker_server import serve_on_unix_socket
+from skitter.extras import need
 from skitter.fetch.curl import user_agent
 from skitter.fetch_stack import FetchStack, open_fetch_stack
 from skitter.folder import CrawlFolder
@@ -51,6 +53,9 @@ from skitter.worker.loop import Loop
 
 if TYPE_CHECKING:
     from skitter.archive.objects import Objects
+
+
+_COPIES_AT_ONCE = 1_000
 
 
 class CrawlServices(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +80,7 @@ class CrawlServices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Crawl(CrawlServices, frozen=True, kw_only=True):
-    """An services with a worker in it."""
+    """Services with a worker in them."""
 
     stack: FetchStack
     loop: Loop
@@ -132,6 +137,7 @@ async def open_services(
             added=(ITEMS,) if settings.plugins.with_ or settings.extract else (),
         )
         closing.push_async_callback(close_both, archive, frontier)
+        await _remember_other_archives(folder, settings, frontier)
         uploader = Uploader(objects, archive, frontier, settings.archive) if objects else None
         telemetry = telemetry or Telemetry(clock.now(), settings.crawl.max_pages)
         committer = Committer(frontier, archive, clock, settings, Report(telemetry, log), uploader)
@@ -153,7 +159,7 @@ async def open_services(
 async def open_crawl(
     folder: CrawlFolder, settings: Settings, telemetry: Telemetry | None = None
 ) -> AsyncIterator[Crawl]:
-    """An services and one worker in this process."""
+    """The services and one worker, all in this process."""
     async with (
         open_services(folder, settings, telemetry) as services,
         open_fetch_stack(settings, services.clock) as stack,
@@ -252,6 +258,7 @@ async def probe_objects(settings: Settings) -> None:
 
 
 def _objects(url: str) -> Objects:
+    need("obstore")
     from skitter.archive.objects import Objects  # 20 ms that a crawl without an object store need not pay
 
     return Objects(url)
@@ -292,6 +299,24 @@ async def close_both(archive: Archive, frontier: Frontier) -> None:
                 finishing.result()
 
 
+async def _remember_other_archives(folder: CrawlFolder, settings: Settings, frontier: EngineFrontier) -> None:
+    """What `archive.dedup_against` names, once each. Noted only when it is on the disk: to read one again is
+    harmless."""
+    note = folder.path / "dedup.txt"
+    done = set(note.read_text().splitlines()) if note.is_file() else set()
+    for place in settings.archive.dedup_against:
+        if place in done:
+            continue
+        from skitter.collection.known_bodies import known_bodies  # a plain crawl reads no archive
+
+        bodies = known_bodies(place)
+        while batch := list(islice(bodies, _COPIES_AT_ONCE)):
+            await frontier.remember_copies(batch)
+        await frontier.sync()
+        with note.open("a") as file:
+            file.write(f"{place}\n")
+
+
 def _tell_of_return(log: Log, came_back: Mapping[str, int]) -> None:
     for reason, urls in came_back.items():
         log.write(Event.URLS_CAME_BACK, reason=reason, urls=urls)
@@ -313,4 +338,12 @@ def _about(settings: Settings) -> dict[str, str]:
     }
     if settings.identity.contact:
         about["operator"] = settings.identity.contact
+    told = settings.about
+    # By the names of Dublin Core, as WARC 1.1 (6.2) asks for.
+    about |= {
+        "title": told.title,
+        "description": told.description,
+        "publisher": told.publisher,
+        "isPartOf": told.is_part_of,
+    }
     return about

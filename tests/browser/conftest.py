@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.kept_fresh import kept_fresh
 from tests.browser.served import Served
 from tests.browser.small_web import crawled
 
@@ -44,6 +47,19 @@ def crawl(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(crawl: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Shared by tests that leave it as it was, but for the host or the letter each of them is about."""
     yield from _serving(crawl, tmp_path_factory.mktemp("shared"))
+
+
+@pytest.fixture(scope="package")
+def fresh_server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Of a crawl that was kept fresh for two days."""
+    folder = tmp_path_factory.mktemp("fresh") / "crawl"
+    with ThreadPoolExecutor(1) as elsewhere:  # the browser's loop runs in this thread
+        elsewhere.submit(kept_fresh, folder, time.time()).result()
+    served = Served(folder)
+    try:
+        yield served.start()
+    finally:
+        served.stop()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from skitter.testing.plan import WebPlan
 from skitter.testing.web import SyntheticWeb
+from tests.browser.kept_fresh import kept_fresh
 from tests.browser.served import Served
 from tests.browser.small_web import BROKEN, crawled
 from tests.browser.test_pages import host_page, url_page
@@ -109,6 +111,18 @@ def overview(browser: Browser, server: Served, file: Path, mode: str, then: Call
     context.close()
 
 
+def freshness(browser: Browser, server: Served, folder: Path) -> None:
+    """Of a crawl that was kept fresh for two days."""
+    for mode, options in MODES.items():
+        context = browser.new_context(reduced_motion="reduce", **options)
+        page = context.new_page()
+        page.goto(server.url + "#/freshness")
+        page.wait_for_selector("#stalest tbody tr")
+        page.wait_for_selector("figure.chart .line")
+        page.screenshot(path=folder / f"freshness-{mode}.png", full_page=True)
+        context.close()
+
+
 def waiting_server(folder: Path) -> Served:
     """A crawl of nine hosts that all answer 500 to their robots.txt."""
     server = Served(folder).start()
@@ -138,6 +152,7 @@ def pictures_of_docs(browser: Browser, folder: Path) -> None:
         "docs-overview": (["overview-desktop"], 1280, 1310),
         "docs-waiting": (["waiting-desktop"], 1280, 700),
         "docs-host-dark": (["broken-dark"], 1280, 1330),
+        "docs-freshness": (["freshness-desktop"], 1280, 1000),
         "docs-phone": (["waiting-phone", "hosts-phone", "host-phone"], 1120, 900),
     }
     for name, (names, width, height) in parts.items():
@@ -153,6 +168,8 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, SyntheticWeb(WebPlan(hosts=400), latency=(0.0, 0.05)) as web:
         crawled(Path(place) / "crawl")
+        kept_fresh(Path(place) / "fresh", time.time())
+        fresh = Served(Path(place) / "fresh").start()
         server = Served(Path(place) / "crawl").start()
         server.call("POST", "/v1/seeds", {"urls": list(web.seeds)})
         workers = [Worker(server, web.port, f"worker-{number}.example") for number in (1, 2)]
@@ -162,6 +179,8 @@ def main(folder: Path) -> None:
         with sync_playwright() as running:
             browser = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             pictures(browser, server, folder)
+            freshness(browser, fresh, folder)
+            fresh.stop()
             states(browser, Path(place), folder)
             pictures_of_docs(browser, folder)
             browser.close()

@@ -54,6 +54,25 @@ def test_areas_lie_upon_each_other_up_to_the_sum(blank: Page) -> None:
     assert lower > upper
 
 
+@pytest.mark.parametrize(("stacked", "shape"), [(False, "polyline.dot"), (True, "rect.area")])
+def test_the_first_figures_of_a_crawl_are_seen_in_its_charts(blank: Page, stacked: bool, shape: str) -> None:
+    blank.evaluate(CHART, [stacked, [[9]]])
+    drawn = blank.locator(shape)
+    expect(drawn).to_have_count(1)
+    wide = "e => e.getBBox().width + parseFloat(getComputedStyle(e).strokeWidth) * (e.tagName == 'polyline')"
+    assert drawn.evaluate(wide) >= 3
+
+
+def test_marks_of_whole_numbers_are_whole_numbers(page: Page, own_server: Served) -> None:
+    page.goto(own_server.url)
+    axis = (
+        "[...document.querySelectorAll('figure.chart')].map(f => [...f.querySelectorAll('text')].slice(0, 3)"
+    )
+    page.wait_for_function(f"{axis}.length).every(n => n === 3)")
+    for marks in page.evaluate(f"{axis}.map(e => e.textContent))"):
+        assert len(set(marks)) == 3, marks
+
+
 def test_a_chart_of_nothing_is_drawn_too(blank: Page) -> None:
     blank.evaluate(CHART, [False, [[None]]])
     expect(blank.locator("svg .rule")).to_have_count(3)

@@ -10,8 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from skitter.frontier.link_batches import pack
-from skitter.model import Discovered, FailureKind, Fetched, HostPolicy, Refusal, Result, TaskKind, Via
+from skitter.model import Discovered, Failed, FailureKind, Fetched, HostPolicy, Refusal, Result, TaskKind, Via
 from skitter.settings import CrawlSettings, FetchSettings, PolitenessSettings, Settings, TrapSettings
+from skitter.settings.plugins import PluginSettings
 from tests.contract.conftest import Start
 from tests.frontier_kit import OK, Driver, discovered, failed, redirected, robots, seed
 
@@ -219,6 +220,37 @@ def test_what_a_loosened_rule_refused_comes_back_once(
     assert driver.stats().rejudging == ()
     assert driver.promote() == 0
     assert driver.explain(found.url).state == "completed"
+
+
+def test_answers_of_a_type_that_is_read_now_are_asked_for_again_and_no_others(start: Start) -> None:
+    driver = start(rules())
+    details = {
+        A + "/table": "Text/CSV; header=present",
+        A + "/odd": "text/html, but its bytes are text/csv",
+        A + "/image": "image/png",
+        A + "/film": "text/csv, but its bytes are video/mp4",
+    }
+    driver.admit(seed(A + "/"), *map(discovered, details))
+    for _ in range(10):
+        driver.clock.advance(2)
+        for lease in driver.lease():
+            unread = [
+                Failed(kind=FailureKind.TYPE_UNWANTED, detail=details[task.url], status=200)
+                if task.url in details
+                else OK
+                for task in lease.tasks
+            ]
+            driver.answer(lease, *([robots()] if lease.tasks[0].kind is TaskKind.ROBOTS else unread))
+    assert driver.stats().refusals == {"type_unwanted": 4}
+
+    reading = replace(rules(), plugins=PluginSettings(types=("text/csv",)))
+    driver.reopen(reading)
+    assert settle_all(driver) == [A + "/odd", A + "/table"]
+    assert driver.stats().came_back == {"type_unwanted": 2}
+    assert driver.stats().refusals == {"type_unwanted": 2}
+    driver.reopen(rules())
+    driver.reopen(replace(reading, crawl=CrawlSettings(exclude=("/image",))))
+    assert settle_all(driver) == []
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from skitter.frontier.base import HostStanding
@@ -38,6 +39,22 @@ def test_the_delay_is_kept_after_settling(start: Start) -> None:
     driver.clock.advance(3)
     driver.settle(driver.outcome(lease, OK, took=1.0))
     assert not_before(driver, 9.0).delay == 10.0
+
+
+def test_a_host_whose_page_took_too_long_to_read_rests_for_twenty_times_that(start: Start) -> None:
+    driver = with_pages(start(ONE_IN_TEN_SECONDS))
+    lease = driver.lease_one()
+    driver.settle(msgspec.structs.replace(driver.outcome(lease, OK), cpu=1.5))
+    assert driver.host(A).standing == HostStanding.WAITING
+    told = driver.explain_host(A, fetches=0)
+    assert told is not None
+    assert "took too long to read" in told.pace
+    driver.clock.advance(29)
+    assert driver.lease() == []
+    driver.clock.advance(2)  # whole seconds
+    lease = driver.lease_one()
+    driver.settle(driver.outcome(lease, OK))
+    not_before(driver, 10.0)
 
 
 def test_the_delay_counts_from_the_last_of_several_requests(start: Start) -> None:

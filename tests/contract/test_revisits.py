@@ -491,6 +491,15 @@ def test_audits_measure_how_fresh_copies_are(start: Start) -> None:
     assert figures is not None
     assert figures.audits > 50
     assert figures.audited_freshness == 1.0
+    driver.reopen()
+    found = driver.ask(driver.frontier.freshness())
+    assert sum(one.audits for one in found.audited_by_tier.values()) == figures.audits
+    assert {one.fresh for one in found.audited_by_tier.values()} == {1.0}
+    of_hosts = [one.audited for one in found.hosts if one.audited is not None]
+    assert sum(one.audits for one in of_hosts) == figures.audits
+    assert found.age is not None
+    assert 0 < found.age < 1.5
+    assert 0 < found.changes_a_day < 1
     driver.audit()
 
 

@@ -298,3 +298,14 @@ def test_a_settling_that_is_left_without_a_commit_changes_nothing(driver: Driver
     assert driver.stats() == before
     (settled,) = driver.settle(driver.outcome(lease, NO_RULES))
     assert settled.settled is Settled.ACCEPTED
+
+
+def test_what_another_archive_holds_is_known_as_if_it_lay_here_and_takes_the_place_of_nothing(
+    driver: Driver,
+) -> None:
+    elsewhere = Copy("http://other.test/", 5.0, "")
+    known = [(b"d" * 32, elsewhere), (b"e" * 32, elsewhere)]
+    assert driver.ask(driver.frontier.remember_copies(known)) == 2
+    assert driver.ask(driver.frontier.remember_copies([(b"d" * 32, COPY)])) == 0
+    driver.restart()
+    assert driver.ask(driver.frontier.first_copies([b"d" * 32, b"x" * 32])) == [elsewhere, None]

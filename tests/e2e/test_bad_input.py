@@ -59,6 +59,11 @@ BAD_CRAWLS: list[tuple[list[str], str]] = [
         "'seeds.txt' is not an http or https URL, nor a domain, nor the name of a file that is there",
     ),
     (["intranet/start"], "nor the name of a file that is there; did you mean https://intranet/start?"),
+    (
+        ["wiki.corp:8080/start"],
+        "nor a domain, nor the name of a file that is there; if it is a host of your own network, write "
+        "http://wiki.corp:8080/start",
+    ),
     (["me@example.org"], "is not an http or https URL, nor a domain"),
     (["ftp://example.org/"], "is not an http or https URL"),
     (["http://"], "is not an http or https URL"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +22,8 @@ SITE = {
     "/": f"<title>Home</title>{HOME}{OTHERS}".encode(),
     "/news": b"<title>News</title> what is new",
     "/cover.png": b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 3\r\n\r\npng",
-    "/appendix": b"<title>Appendix</title> the last page",
+    "/appendix": b"<title>Appendix</title> the last page <a href=/table>table</a>",
+    "/table": b"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Length: 12\r\n\r\na,b\n1,2\n3,4\n",
     **{path: f"<title>{path}</title> all about {path}".encode() for path in LIBRARY},
     **{path: f"<title>{path}</title><a href={path}/note>note</a>".encode() for path in CHAPTERS},
     **{f"{path}/note": b"<title>Note</title><a href=/appendix>appendix</a>" for path in CHAPTERS},
@@ -140,6 +143,23 @@ def test_a_larger_budget_fetches_what_the_smaller_one_refused(begun: Folder) -> 
     assert begun.pages() == ALL
 
 
+def test_a_plugin_that_reads_another_type_later_fetches_what_was_refused_for_it(begun: Folder) -> None:
+    told = begun.to_the_end()
+    assert "type unwanted 1" in told
+    plugin = begun.path.with_suffix(".py")
+    plugin.write_text(
+        'import skitter\n\n\n@skitter.page("*", type="text/csv")\n'
+        'def lines(page):\n    yield {"lines": page.body.count(b"\\n")}\n'
+    )
+    told = begun.to_the_end("--with", plugin)
+    assert "1 URL refused by content type came back" in told
+    assert begun.asked("/table") == 2
+    found = said(skitter("query", begun.path, "select item from items where extractor = 'lines'", "--json"))
+    assert json.loads(json.loads(found)["item"]) == {"lines": 3}
+    begun.to_the_end("--with", plugin)
+    assert begun.asked("/table") == 2
+
+
 def test_requisites_wanted_later_are_fetched_once_their_pages_are_read_again(begun: Folder) -> None:
     begun.to_the_end()
     told = begun.to_the_end("--requisites")
@@ -148,6 +168,15 @@ def test_requisites_wanted_later_are_fetched_once_their_pages_are_read_again(beg
     assert read_json("refresh", begun.path)["refreshed"] >= ALL
     begun.to_the_end("--requisites")
     assert begun.asked("/cover.png") == 1
+
+
+def test_the_command_that_a_crawl_names_at_its_page_limit_goes_on(begun: Folder) -> None:
+    told = begun.crawl("--max-pages", 5).stderr
+    (line,) = [line for line in told.splitlines() if "--max-pages" in line]
+    arguments = shlex.split(line.removesuffix("go on from here"))
+    said(skitter(*arguments[1:]))
+    assert arguments[-2:] == ["--max-pages", "10"]
+    assert begun.pages() == 10
 
 
 def test_a_raised_page_limit_fetches_on(begun: Folder) -> None:

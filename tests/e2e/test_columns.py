@@ -21,7 +21,7 @@ SITE = {
     "/": page(
         HOME,
         b'ETag: "1"',
-        b"Last-Modified: Tue, 17 Nov 2026 10:00:00 GMT",
+        b"Last-Modified: Mon, 17 Nov 2025 10:00:00 GMT",
         b"Content-Signal: search=yes",
         b"TDM-Reservation: 1",
         b"TDM-Policy: https://example.org/terms",
@@ -38,7 +38,8 @@ def test_every_column_of_pages_is_filled_by_some_answer(tmp_path: Path) -> None:
     config = tmp_path / "my.toml"
     with serving_site(SITE) as server:
         url = server.url.replace("127.0.0.1", "localhost")
-        config.write_text(f'[fetch]\nmax_body = 5000\n[hosts."{url}"]\nbearer = {{ env = "ITS_TOKEN" }}\n')
+        host = f'[hosts."{url}"]\nbearer = {{ env = "ITS_TOKEN" }}\n'
+        config.write_text(f'[fetch]\nmax_body = 5000\n[focus]\nwords = ["long"]\n{host}')
         arguments = ("--into", tmp_path / "c", "--config", config, "--allow-private", "--delay", "0")
         skitter(
             "crawl", url + "/", *arguments, environ={"SKITTER_CRAWL_LINGER": "0", "ITS_TOKEN": "of this host"}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.command import ENVIRON, command, complaint, read_json, said, serving_site, skitter
+from tests.e2e.command import ENVIRON, Done, command, complaint, read_json, said, serving_site, skitter
 from tests.nameserver import serving_names
 from tests.raw_server import page
 
@@ -31,6 +31,11 @@ def nobody() -> str:
 def logged(folder: Path, event: str) -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in (folder / "skitter.log").read_text().splitlines()]
     return [line for line in lines if line["event"] == event]
+
+
+def summary(done: Done) -> list[str]:
+    """Without what a slow machine says before it."""
+    return f"\n{done.stderr}".partition("\n\n")[2].splitlines()
 
 
 # -- no seed was fetched
@@ -56,7 +61,7 @@ def test_seeds_of_which_none_was_fetched_are_named_with_their_reason_above_all(
     with serving_site(pages) as server:
         done = skitter("crawl", f"{server.url}/", "--into", tmp_path / "c", *ALLOWED, environ=NO_WAIT)
     said(done, code)
-    first, seed, *rest = done.stderr.strip().splitlines()
+    first, seed, *rest = summary(done)
     assert (first, seed) == ("No seed could be fetched.", f"  {server.url}/")
     assert why in " ".join(" ".join(rest).split())
     assert "Complete" not in done.stderr
@@ -67,7 +72,9 @@ def test_a_second_run_without_seeds_still_names_them(tmp_path: Path) -> None:
         said(skitter("crawl", f"{server.url}/", "--into", tmp_path / "c", *ALLOWED), 2)
         again = skitter("crawl", "--into", tmp_path / "c")
     said(again, 2)
-    assert again.stderr.strip().startswith(f"No seed could be fetched.\n  {server.url}/\n    gone: the host")
+    assert "\n".join(summary(again)).startswith(
+        f"No seed could be fetched.\n  {server.url}/\n    gone: the host"
+    )
     assert logged(tmp_path / "c", "crawl_ended")[-1]["how"] == "no_seed_fetched"
 
 
@@ -166,6 +173,34 @@ def test_a_crawl_that_ends_early_says_until_when_and_for_whom(tmp_path: Path) ->
     assert "Ended early: all that is left has to wait. Come again in " in text
     assert "; then the next is ready: " in text
     assert f"{server.url}/bad (throttled: status 503)" in text
+
+
+# -- what is missing
+
+
+def test_a_crawl_without_some_of_its_pages_is_not_called_complete(tmp_path: Path) -> None:
+    """Neither at its end nor by `stats`: what failed for good, and what lies deeper than a limit nobody chose."""
+    chain = {f"/{n}": f"<title>{n}</title><a href=/{n + 1}>on</a>".encode() for n in range(30)}
+    broken = {
+        "/": b"<a href=/0>all</a><a href=/broken>b</a>",
+        "/broken": page(b"", b"Location: //", status=b"301 M"),
+    }
+    folder = tmp_path / "c"
+    with serving_site({**chain, **broken}) as server:
+        done = skitter("crawl", f"{server.url}/", "--into", folder, *ALLOWED, "--traps", "off")
+        said(done)
+        assert summary(done)[:3] == [
+            "Complete but for",
+            f"  1 dead letter: skitter dead {folder}",
+            f"  1 URL further than 15 links from a seed: skitter crawl --into {folder} --max-depth N",
+        ]
+        told = said(skitter("stats", folder))
+        assert told.startswith("Complete but for 1 dead letter and 1 URL further than 15 links from a seed.")
+        on = skitter("crawl", "--into", folder, "--max-depth", "50")
+    said(on)
+    assert "1 URL refused by depth came back" in on.stderr
+    assert "further than" not in on.stderr
+    assert read_json("stats", folder)["pages"] == 31
 
 
 # -- another look

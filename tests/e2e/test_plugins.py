@@ -147,6 +147,7 @@ def test_what_a_plugin_follows_goes_through_admission_like_any_link(tmp_path: Pa
     assert "robots.txt" in told[f"{shop.url}/private/x"]
     assert "scope" in told["http://127.0.0.2:9/else"]
     assert "blocklist" in told[f"{shop.url}/secret/blocked"]
+    assert all("followed by the extractor more" in words for words in told.values())
 
 
 def test_links_of_a_page_with_a_good_score_are_asked_for_first(tmp_path: Path) -> None:
@@ -380,7 +381,7 @@ def test_a_worker_elsewhere_refuses_another_version_in_one_line(tmp_path: Path, 
             assert server.stdout is not None
             where = json.loads(server.stdout.readline())["serving"]
             file.write_text(SHOP + "\n# changed\n")
-            done = skitter("worker", "--join", where)
+            done = skitter("worker", "--join", where, "--allow", "private")
             assert done.returncode == 2
             joined, refused = done.stderr.splitlines()
             assert joined.startswith(f"skitter: joined {where}")

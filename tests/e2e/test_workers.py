@@ -86,7 +86,15 @@ class Trial:
         return skitter_command("serve", str(self.folder), *seeds, *place, "--json")
 
     def worker(self, port: int = 0) -> Child:
-        return self.started(*skitter_command("worker", "--join", f"http://127.0.0.1:{port or self.port}"))
+        allowed = ("--allow", "private", "--allow", "resolve")
+        place = f"http://127.0.0.1:{port or self.port}"
+        return self.started(*skitter_command("worker", "--join", place, *allowed))
+
+    def careful_worker(self) -> Child:
+        """Which lets the server loosen nothing."""
+        place = f"http://127.0.0.1:{self.port}"
+        log = ("--log", str(self.folder.with_suffix(".worker")))
+        return self.started(*skitter_command("worker", "--join", place, *log))
 
     def answers(self) -> bool:
         try:
@@ -292,3 +300,15 @@ def test_a_request_is_given_up_with_its_lease_while_the_server_does_not_answer(b
         server.send_signal(signal.SIGSTOP)
         assert left.wait(SHORT_LEASE + DELAY)
         assert worker.poll() is None
+
+
+def test_a_worker_keeps_its_own_guard_whatever_its_server_says(trial: Trial) -> None:
+    """The server names addresses on loopback; the worker asks DNS, and dials nothing special."""
+    server, worker = trial.serve(), trial.careful_worker()
+    awaited(lambda: bool(trial.stats()["failures"]), server, worker)
+    log = trial.folder.with_suffix(".worker").read_text()
+    assert "fetch.allow_private, fetch.resolve are not taken over" in log
+    assert trial.log_size.look() == 0
+    for child in (worker, server):
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(DEADLINE) == 0

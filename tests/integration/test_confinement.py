@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,10 @@ import pytest
 
 from skitter.archive import segments
 from skitter.confinement.landlock import version
+from skitter.extend.process import ExtractorProcess
+from skitter.folder import CrawlFolder
 from skitter.settings import FetchSettings
+from skitter.settings.plugins import PluginSettings
 from skitter.worker.pdf import PdfReader
 from tests.integration.test_table_writer import child_of, commit, opened
 from tests.pdfs import pdf
@@ -117,3 +121,31 @@ def test_who_is_confined_reaches_its_folder_and_pythons_modules_and_nothing_else
     assert missing == ""
     assert tried == ["refused", "done", "done", *["refused"] * 6, "done", "done"]
     assert os.listdir(tmp_path) == ["own"]
+
+
+def test_the_process_of_users_code_has_a_short_environment_and_gains_no_privilege(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the user's own code: it keeps files and network, but gets no secret of the operator's."""
+    monkeypatch.setenv(SECRET, "operator something-that-nobody-may-know")
+
+    async def look() -> None:
+        process = ExtractorProcess(PluginSettings(with_=("structured",)), {})
+        try:
+            await process.start()
+            assert process._process is not None
+            pid = process._process.pid
+            assert status_of(pid)["NoNewPrivs"] == "1"
+            assert SECRET not in environment_of(pid)
+            assert limit_of(pid, "Max core file size") == "0"
+            assert int(limit_of(pid, "Max data size")) == PluginSettings().memory
+        finally:
+            await process.close()
+
+    asyncio.run(look())
+
+
+def test_a_crawls_folder_is_its_owners_alone(tmp_path: Path) -> None:
+    folder = CrawlFolder(tmp_path / "crawls" / "one")
+    with folder.locked():
+        assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700

@@ -462,3 +462,15 @@ def test_a_page_that_wants_no_link_followed_still_tells_its_canonical_url(tmp_pa
     found = outcome.result
     assert isinstance(found, Fetched)
     assert (found.canonical, found.link_batches) == (f"{outcome.host}/whole", ())
+
+
+def test_a_page_that_takes_too_long_to_read_is_charged_to_its_host(tmp_path: Path) -> None:
+    """With a bound that no page keeps."""
+    fetch = FetchSettings(allow_private=True, reading_seconds=1e-9)
+    (outcome, _), (again, _) = run(
+        tmp_path, page(b"<p>words"), page(b"<p>words"), settings=Settings(fetch=fetch)
+    )
+    assert outcome.cpu > 0
+    assert again.cpu > 0
+    ((cheap, _),) = run(tmp_path / "cheap", page(b"<p>words"))
+    assert cheap.cpu == 0

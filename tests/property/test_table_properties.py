@@ -203,10 +203,12 @@ def test_a_damaged_journal_is_a_fault_or_makes_tables_and_never_anything_else(
         assert len(ParquetFile(paths["pages"]).read()) <= len(pages) + 1
 
 
-def test_text_that_is_no_utf_8_makes_no_table(tmp_path: Path) -> None:
-    journal = frame("http://a.test/", Facts(title="caf\xe9"), 200)
-    with pytest.raises(OSError, match="damaged"):
-        written(tmp_path, journal.replace("\xe9".encode(), b"\xe9?"))
+def test_text_that_is_no_utf_8_makes_no_row_and_is_set_aside(tmp_path: Path) -> None:
+    good = frame("http://a.test/good", Facts(title="cafe"), 200)
+    bad = frame("http://a.test/", Facts(title="caf\xe9"), 200).replace("\xe9".encode(), b"\xe9?")
+    paths = written(tmp_path, bad + good)
+    assert ParquetFile(paths["pages"]).read()["url"].to_pylist() == ["http://a.test/good"]
+    assert [path.read_bytes() for path in tmp_path.rglob("*.rows") if "set-aside" in path.parts] == [bad]
 
 
 @pytest.mark.parametrize(

@@ -407,6 +407,40 @@ def test_the_headline_names_what_was_taken_for_a_trap(refused: int, refusing: in
     assert any("skitter traps x --undo ID" in line for line in lines) is bool(refused)
 
 
+@pytest.mark.parametrize(
+    ("last", "headline"),
+    [
+        (Snapshot(at=9.0, dead=1), ["Complete but for 1 dead letter: skitter dead x"]),
+        (
+            Snapshot(at=9.0, refusals={"depth": 485}, over_defaults={"depth": 485}),
+            [
+                "Complete but for 485 URLs further than 15 links from a seed: "
+                "skitter crawl --into x --max-depth N"
+            ],
+        ),
+        (
+            Snapshot(
+                at=9.0, refusals={"trap": 9, "budget": 3}, refusing=2, dead=4, over_defaults={"budget": 3}
+            ),
+            [
+                "Complete but for",
+                "  9 pages of 2 kinds taken for traps: skitter traps x",
+                "  4 dead letters: skitter dead x",
+                "  3 URLs over the budget of their hosts: skitter policy x HOST --budget N",
+            ],
+        ),
+        (Snapshot(at=9.0, refusals={"depth": 485}), ["Complete: nothing is left to fetch."]),
+    ],
+)
+def test_the_headline_names_every_loss_that_nobody_asked_for_and_what_undoes_it(
+    last: Snapshot, headline: list[str]
+) -> None:
+    lines = render_summary(Summary(ended=Ended.COMPLETE, last=last, folder="x")).splitlines()
+    assert lines[: len(headline)] == headline
+    waiting = render_summary(Summary(ended=Ended.WAITING, last=last, folder="x"))
+    assert "Complete" not in waiting
+
+
 def test_the_summary_tells_how_warm_the_connections_were_and_what_dns_took() -> None:
     last = Snapshot(at=9.0, requests=200, reused=150, dns_hits=190, dns_lookups=10, dns_ms=123)
     text = render_summary(Summary(ended=Ended.COMPLETE, last=last, folder="x"))
@@ -421,7 +455,8 @@ def test_the_summary_fits_in_80_columns_and_is_harmless(last: Snapshot, ended: E
     lines = render_summary(
         Summary(ended=ended, last=last, folder="crawl", resume="skitter crawl x")
     ).splitlines()
-    assert lines[0] == HEADLINES[ended]
+    lost = ended is Ended.COMPLETE and (last.dead or last.refusals.get("trap"))
+    assert lines[0].startswith("Complete but for") if lost else lines[0] == HEADLINES[ended]
     assert all(line.isprintable() and len(line) <= 80 for line in lines)
 
 

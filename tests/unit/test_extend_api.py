@@ -159,13 +159,20 @@ def test_a_built_in_makes_items_of_a_page_that_has_them(name: str) -> None:
         f"""<html><head><title>News</title><meta name=author content="Somebody"></head><body><article>
 <h1>News</h1>{words}{words}</article>
 <script type="application/ld+json">{{"@type": "NewsArticle", "headline": "News"}}</script>
-<script id="__NEXT_DATA__" type="application/json">{{"props": 1}}</script></body></html>"""
+<script id="__NEXT_DATA__" type="application/json">{{"props": 1}}</script>
+<table><tr><th>Size</th><th>Price</th></tr><tr><td>1 l</td><td>19.50</td></tr></table>
+<a href="mailto:a@example.org?subject=x">write</a><a href="tel:+49%2030%20123456">call</a></body></html>"""
     )
     items: list[dict[str, Any]] = extract_items(seen, [name])
     types = {"structured": ["NewsArticle"], "json": ["JsonDocument"], "article": ["Article"]}
+    types |= {"tables": ["TableRow"], "contacts": ["Contacts"]}
     assert [item["@type"] for item in items] == types[name]
     if name == "article":
         assert (items[0]["title"], items[0]["author"]) == ("News", "Somebody")
+    if name == "tables":
+        assert items[0]["cells"] == {"Size": "1 l", "Price": "19.50"}
+    if name == "contacts":
+        assert (items[0]["emails"], items[0]["phones"]) == (["a@example.org"], ["+49 30 123456"])
     if name == "json":
         assert items[0]["value"] == {"props": 1}
 

@@ -30,6 +30,7 @@ def stats(*, queued: int = 0, active: int = 0, next_at: float | None = None, **m
         bytes=0,
         failures={},
         refusals=more.pop("refusals", {}),
+        over_defaults=more.pop("over_defaults", {}),
         statuses={},
         leases_expired=0,
         stale_outcomes=0,
@@ -138,6 +139,13 @@ def test_a_server_without_workers_says_that_nobody_asks() -> None:
             {},
             Doing.COMPLETE,
             "Complete but for 1 dead letter and 945 URLs taken for a trap.",
+        ),
+        (
+            stats(urls={"dead_letter": 1}, refusals={"trap": 2}, over_defaults={"depth": 3, "budget": 1}),
+            {},
+            Doing.COMPLETE,
+            "Complete but for 1 dead letter, 2 URLs taken for a trap, 3 URLs further than 15 links from a seed "
+            "and 1 URL over the budget of their hosts.",
         ),
         (
             stats(queued=3, next_at=NOW, pages=7),

@@ -19,11 +19,11 @@ ROOT = Path(skitter.__file__).parent
 # lower lines, never from its own line's other entries.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "clock", "faultpoints", "confinement", "model", "native", "recent", "snapshot"),
-    ("settings", "telemetry"),
+    ("settings", "telemetry", "extras"),
     ("log", "folder", "schedule", "secret_files"),
-    ("urls", "robots", "parse"),
+    ("urls", "robots", "parse", "focus"),
     ("frontier", "fetch", "archive"),
-    ("extend", "identities"),
+    ("extend", "identities", "render"),
     ("committer", "seeds", "collection", "reference", "headline"),
     ("worker", "sinks"),
     ("service", "fetch_stack"),

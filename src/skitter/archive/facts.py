@@ -40,6 +40,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     items: Mapping[str, Sequence[Item]] | None = None
     identity: str = ""
     """With which it was fetched; empty for what anybody could have."""
+    score: float | None = None
 
 
 NO_FACTS = Facts()

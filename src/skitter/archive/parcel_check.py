@@ -8,7 +8,9 @@ every later reader. Inflates within limits. Decides nothing about the page itsel
 from __future__ import annotations
 
 import re
+from base64 import b32encode
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from math import isfinite
 from typing import Annotated, Any
 
@@ -16,7 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from skitter.archive.packing import Parcel
-from skitter.archive.schema import Column, Kind, Table
+from skitter.archive.schema import URL, Column, Kind, Table
 from skitter.archive.tables.rows import stored_columns
 from skitter.archive.warc.cdxj import line_end
 from skitter.archive.warc.coding import CODINGS, Coding
@@ -64,6 +66,10 @@ class ParcelCheck:
             name: [(n, one) for n, one in enumerate(of_table) if one.kind in (Kind.LONG, Kind.STRUCTS)]
             for name, of_table in columns.items()
         }
+        self._url_at = {
+            name: next(n for n, one in enumerate(of_table) if one.name == URL.name)
+            for name, of_table in columns.items()
+        }
         self._most = most_body + _MOST_BESIDE_THE_BODY
 
     def fault(self, parcel: Parcel) -> str:
@@ -83,7 +89,7 @@ class ParcelCheck:
         _want(_RECORD_ID.fullmatch(parcel.record_id) is not None, "its record id is none")
         self._check_records(parcel)
         self._check_line(parcel)
-        self._check_rows(parcel.rows)
+        self._check_rows(parcel.rows, target_uri(parcel.url))
 
     # -- records
 
@@ -101,14 +107,11 @@ class ParcelCheck:
 
     def _look_into(self, parcel: Parcel, coding: Coding) -> None:
         uri = target_uri(parcel.url)
-        for kind, member in (
-            (b"response", parcel.answer),
-            (b"request", parcel.request),
-            (b"metadata", parcel.metadata),
-        ):
+        answer = self._inflated(parcel.answer, coding)
+        _check_answer(parcel, answer, _check_head(b"response", answer, uri, parcel.record_id))
+        for kind, member in ((b"request", parcel.request), (b"metadata", parcel.metadata)):
             if member:
-                record = self._inflated(member, coding)
-                _check_head(kind, record, uri, parcel.record_id if kind == b"response" else "")
+                _check_head(kind, self._inflated(member, coding), uri, "")
 
     def _inflated(self, member: bytes, coding: Coding) -> bytes:
         """Within the limit, and to the last byte of what was given."""
@@ -134,10 +137,12 @@ class ParcelCheck:
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise _Fault(f"its index line is no JSON: {error}") from error
         _want(told.get("url") == target_uri(parcel.url), "its index line is of another URL")
+        _want(told.get("status") == str(parcel.status), "its index line has another status")
+        _want(told.get("digest", "") == parcel.reference.digest, "its index line has another digest")
 
     # -- rows
 
-    def _check_rows(self, rows: bytes) -> None:
+    def _check_rows(self, rows: bytes, uri: str) -> None:
         if not rows:
             return
         try:
@@ -146,6 +151,7 @@ class ParcelCheck:
             raise _Fault(f"its rows are not of the tables that are kept: {error}") from error
         for name, columns in self._looked_at.items():
             for row in getattr(told, name):
+                _want(row[self._url_at[name]] == uri, f"a row of {name} is of another URL")
                 for place, column in columns:
                     _want(_is_whole(column, row[place]), f"{name}.{column.name} is not of its type")
 
@@ -184,8 +190,8 @@ def _is_utf_8(value: bytes) -> bool:
     return True
 
 
-def _check_head(kind: bytes, record: bytes, uri: str, record_id: str) -> None:
-    """That it is one whole record of the kind, of the URL, and as long as it says."""
+def _check_head(kind: bytes, record: bytes, uri: str, record_id: str) -> bytes:
+    """That it is one whole record of the kind, of the URL, and as long as it says. Returns its head."""
     _want(record.startswith(b"WARC/1.1\r\nWARC-Type: %b\r\n" % kind), f"its {kind.decode()} record is none")
     length = _LENGTH.search(record)
     if length is None:
@@ -198,6 +204,22 @@ def _check_head(kind: bytes, record: bytes, uri: str, record_id: str) -> None:
     _want(fields.get(b"warc-target-uri") == uri.encode(), f"its {kind.decode()} record is of another URL")
     if record_id:
         _want(fields.get(b"warc-record-id") == f"<{record_id}>".encode(), "its record has another id")
+    return head
+
+
+def _check_answer(parcel: Parcel, record: bytes, head: bytes) -> None:
+    """That its body is of the size and the digest that are told. Later pages with that digest refer to this
+    record: one that lies would take their bodies' place."""
+    stored = parcel.reference.head
+    _want(record.startswith(stored, len(head)), "its record has another head than it says")
+    body = memoryview(record)[len(head) + len(stored) : -4]
+    _want(len(body) == parcel.size, "its body is of another size than it says")
+    _want(not body or sha256(body).digest() == parcel.digest, "its body has another digest than it says")
+    told = parcel.reference.digest
+    spelled = "sha256:" + b32encode(sha256(body).digest()).decode()
+    _want(told == spelled or (not told and not body), "its digest is spelled otherwise")
+    payload = _fields(head).get(b"warc-payload-digest", b"")
+    _want(payload == told.encode(), "its record spells another digest")
 
 
 def _fields(head: bytes) -> Mapping[bytes, bytes]:

@@ -2,11 +2,13 @@
 
 Runs once, when an archive is opened, before anything is written. The frontier's marks decide: growing files are
 cut back to them, what has no mark goes, a segment that was finished on commits that are lost grows again. Never
-removes a byte that was committed; where committed bytes are missing it says so and touches nothing.
+removes a byte that was committed; where committed bytes are missing it says so and touches nothing. What is there
+and cannot be read is set aside, and the crawl goes on.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -14,7 +16,7 @@ from pathlib import Path
 
 from skitter.archive.schema import Table
 from skitter.archive.segments import INDEX, ROWS, Segment, SegmentFiles, finished_in, growing_in
-from skitter.archive.tables.journal import has_shape_of, read_tables
+from skitter.archive.tables.journal import DamagedHeading, has_shape_of, read_tables
 from skitter.archive.tables.parts import discard_unfinished, recover_parts
 from skitter.archive.tables.table_writer import Rollback, TableWriter
 from skitter.archive.warc.cdxj import TEMPORARY, write_journal
@@ -44,7 +46,7 @@ def recover(
     _take_names_back(folder, committed, writer)
     growing = sorted(growing_in(folder), key=_serial)
     _refuse_missing(folder, committed, growing)
-    segments = [_resume(folder, committed[name], writer) for name in growing if name in committed]
+    segments = [_resume(folder, committed[name], tables, writer) for name in growing if name in committed]
     for name in growing:
         if name not in committed:
             SegmentFiles(folder, name).discard()
@@ -55,6 +57,7 @@ def recover(
         and last.length < segment_size
         and coding_of(last.name) is coding
         and has_shape_of(last.tables, tables)
+        and not last.has_damaged_heading
     )
     continued = segments.pop() if goes_on else None
     for segment in segments:
@@ -70,7 +73,8 @@ def _refuse_other_versions(folder: Path, committed: dict[str, SegmentMark]) -> N
             committed[name].rows_length if name in committed else 0,
         )
         if length and rows.exists() and rows.stat().st_size >= length:
-            read_tables(rows, length)
+            with contextlib.suppress(DamagedHeading):
+                read_tables(rows, length)
 
 
 def lost(folder: Path, marks: Iterable[SegmentMark]) -> list[SegmentMark]:
@@ -113,19 +117,27 @@ def _take_rows_back(files: SegmentFiles, mark: SegmentMark, writer: TableWriter)
         rows.truncate(mark.rows_length)
 
 
-def _resume(folder: Path, mark: SegmentMark, writer: TableWriter) -> Segment:
+def _resume(folder: Path, mark: SegmentMark, wanted: Sequence[Table], writer: TableWriter) -> Segment:
+    """Where a journal no longer says of which tables it is, its rows are tried as those of the tables that are
+    `wanted` now; what does not fit is set aside when the segment is finished."""
     files = SegmentFiles(folder, mark.segment)
     _cut_back(files.growing, mark.length)
     _cut_back(files.journal, mark.index_length)
     _cut_back(files.rows, mark.rows_length)
-    tables = read_tables(files.rows, mark.rows_length) if mark.rows_length else ()
+    is_damaged = False
+    try:
+        tables = read_tables(files.rows, mark.rows_length) if mark.rows_length else ()
+    except DamagedHeading:
+        tables, is_damaged = tuple(wanted), True
     # Behind a hole every row is in Parquet already, and the journal no longer says of which tables.
     names = {table.name for table in tables or ()}
     parts_end = recover_parts(folder, names, files.stem, mark.rows_length)
     # Left by a finish that was interrupted; the journal it was made from is still there.
     files.index.unlink(missing_ok=True)
     _check_start(files.growing)
-    return Segment(folder, mark.segment, mark, tables or (), writer, parts_end)
+    segment = Segment(folder, mark.segment, mark, tables or (), writer, parts_end)
+    segment.has_damaged_heading = is_damaged
+    return segment
 
 
 def _cut_back(path: Path, length: int) -> None:

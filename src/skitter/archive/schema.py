@@ -213,6 +213,12 @@ PAGES = Table(
             repeats=True,
         ),
         Column("tdm_policy", Kind.TEXT, "facts.said.tdm_policy", "Where the terms for it are.", repeats=True),
+        Column(
+            "score",
+            Kind.FLOAT32,
+            "facts.score",
+            "Of a focused crawl: how much the page is about its topic, from 0 to 1.",
+        ),
     ),
     also=(("mime", "coalesce(nullif(content_mime_detected, ''), content_mime_type)"),),
 )

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from skitter.archive.page_cache import leave_cache
 from skitter.archive.schema import Table
+from skitter.archive.set_aside import set_lines_aside
 from skitter.archive.tables.journal import heading
 from skitter.archive.tables.parts import all_parts_of, discard_parts, sync_tables
 from skitter.archive.tables.table_writer import Stretch, TableWriter
@@ -115,6 +116,7 @@ class Segment:
         self.rows_since_part = 0
         self.part_at = math.inf
         self.begun_at = math.inf
+        self.has_damaged_heading = False
         self.tables = tuple(tables)
         self._writer = writer
         self._files = SegmentFiles(folder, name)
@@ -225,7 +227,8 @@ class Segment:
             self.write_part(self.rows_length)
         # Not sooner: as long as the journal is there, a part whose name a power loss took is written again.
         sync_tables(files.folder)
-        write_sorted(files.journal, self.index_length, files.index)
+        if damaged := write_sorted(files.journal, self.index_length, files.index):
+            set_lines_aside(files.folder, files.stem, damaged)
         os.rename(files.growing, files.finished)
         sync_folder(files.folder)
         self.release()

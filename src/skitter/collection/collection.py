@@ -6,8 +6,10 @@ segment is read up to its last whole index line. Never writes to the crawl's fol
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -15,25 +17,28 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from skitter.archive.objects import Objects
 from skitter.archive.warc.coding import coding_of
-from skitter.collection.captures import Capture, captures_of, segment_file
+from skitter.collection.captures import Capture, captures_of, parse_line, segment_file, whole_lines
+from skitter.collection.foreign.files import is_foreign
+from skitter.collection.foreign.source import ForeignSource
 from skitter.collection.layout import Layout, read_layout
 from skitter.collection.members import Member, inflate, read_members
 from skitter.collection.record import Record, parse_record
-from skitter.collection.remote import ObjectSource, SpooledSource
 from skitter.collection.source import FolderSource, Source
 from skitter.collection.tables import open_tables, select_only, sql_fault
-from skitter.errors import ArchiveFailed, NotACrawl, UsageError
+from skitter.errors import ArchiveFailed, NotACrawl, SkitterError, UsageError
+from skitter.extras import need
 from skitter.model import RecordAt
 from skitter.parse.content import PageContent
 from skitter.parse.page import read_page
+from skitter.settings import Settings
 from skitter.settings.load import load
 from skitter.urls.canonical import normalise
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from skitter.collection.remote import ObjectSource
     from skitter.extend.page import Page as UsersPage
 
 _BATCH = 2048
@@ -92,19 +97,28 @@ class Collection:
     def __init__(self, source: Source, name: str) -> None:
         self.source = source
         self.name = name
+        settings = _settings(Path(name)) or Settings()
+        self.about = settings.about
+        self._elsewhere = settings.archive.dedup_against
         self.layout: Layout = read_layout(source)
         self._tables: DuckDBPyConnection | None = None
 
     @classmethod
     def at(cls, folder: Path | str) -> Collection:
-        """`folder` is a crawl's, or one that holds nothing but its `archive`, or the URL of an object store."""
+        """`folder` is a crawl's, or one that holds nothing but its `archive`, or the URL of an object store; or a
+        WARC or WACZ file that somebody else made, or a folder of them."""
         if "://" in str(folder):
             return cls(_objects(str(folder)), str(folder))
+        if is_foreign(Path(folder)):
+            return cls(ForeignSource(Path(folder)), str(folder))
         archive, url = Path(folder) / "archive", _archive_url(Path(folder))
         if url:
-            return cls(SpooledSource(FolderSource(archive), _objects(url)), str(folder))
+            return cls(_spooled(archive, url), str(folder))
         if not archive.is_dir():
-            raise NotACrawl(f"{folder} has no archive: name the folder given to skitter crawl --into")
+            raise NotACrawl(
+                f"{folder} has no archive: name the folder given to skitter crawl --into, a WARC or WACZ file, "
+                "or a folder of them"
+            )
         return cls(FolderSource(archive), str(folder))
 
     def __enter__(self) -> Self:
@@ -119,6 +133,11 @@ class Collection:
         if self._tables is not None:
             self._tables.close()
             self._tables = None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether somebody else made it."""
+        return isinstance(self.source, ForeignSource)
 
     # -- tables
 
@@ -207,15 +226,30 @@ class Collection:
             fields.get("warc-refers-to-target-uri", ""),
             fields.get("warc-refers-to", "").strip("<>"),
         )
+        url = url.strip("<>")
         for capture in reversed(self.captures(url) if url else []):
             if capture.stamp == stamp_of(fields.get("warc-refers-to-date", "")):
                 found = self.record(capture.at)
                 if found.id == wanted or not wanted:
                     return found
+        for place in self._elsewhere:
+            with suppress(SkitterError), Collection.at(place) as other:
+                return other.whole(other.record(other.capture(url, fields.get("warc-refers-to-date")).at))
+        if self.is_foreign and (found_at := self._with_digest(fields.get("warc-payload-digest", ""))):
+            return self.record(found_at)
         raise ArchiveFailed(
             f"{revisit.url} has no body of its own, and the copy it refers to ({url}) is not in this archive: "
             f"put back the segment that was moved away"
         )
+
+    def _with_digest(self, digest: str) -> RecordAt | None:
+        """The first answer with this body. Some say no more of what a revisit refers to."""
+        for name in self.layout.indexes if digest else ():
+            for line in whole_lines(self.source, name):
+                found = parse_line(line)
+                if found is not None and found.digest == digest and found.mime != "warc/revisit":
+                    return found.at
+        return None
 
     def page(self, url: str, at: str | datetime | None = None) -> UsersPage:
         """The page as users' code sees it: `page.css(...)`, `page.json()`, `page.data` (docs/plugins.md)."""
@@ -264,20 +298,37 @@ class Collection:
 
 
 def is_stored_elsewhere(folder: Path | str) -> bool:
-    """Whether an archive is in an object store, of which parts are copied here to be read."""
-    return "://" in str(folder) or bool(_archive_url(Path(folder)))
+    """Whether an archive is in an object store, of which parts are copied here to be read, or somebody else's."""
+    return "://" in str(folder) or is_foreign(Path(folder)) or bool(_archive_url(Path(folder)))
 
 
 def _archive_url(folder: Path) -> str:
     """Where a crawl's archive goes, if not into its folder."""
+    found = _settings(folder)
+    return found.archive.url if found else ""
+
+
+def _settings(folder: Path) -> Settings | None:
     file = folder / "crawl.toml"
-    if not file.is_file():
-        return ""
-    return load(crawl_file=file, config_file=None, environ={}, flags={}).settings.archive.url
+    if not os.path.isfile(file):
+        return None
+    return load(crawl_file=file, config_file=None, environ={}, flags={}).settings
 
 
 def _objects(url: str) -> ObjectSource:
+    need("obstore")
+    # Here and below, because a crawl in a folder of its own does without.
+    from skitter.archive.objects import Objects
+    from skitter.collection.remote import ObjectSource
+
     return ObjectSource(Objects(url))
+
+
+def _spooled(folder: Path, url: str) -> Source:
+    objects = _objects(url)
+    from skitter.collection.remote import SpooledSource
+
+    return SpooledSource(FolderSource(folder), objects)
 
 
 def _time_of(date: str) -> datetime:

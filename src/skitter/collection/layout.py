@@ -12,10 +12,11 @@ import msgspec
 
 from skitter.archive.schema import TABLES, is_table_name
 from skitter.archive.segments import INDEX
+from skitter.archive.set_aside import FOLDER
 from skitter.archive.store import MERGED_INDEX
 from skitter.archive.tables.parts import PARQUET
 from skitter.archive.warc.cdxj import TEMPORARY
-from skitter.archive.warc.coding import OPEN, is_segment, stem_of
+from skitter.archive.warc.coding import OPEN, READABLE_SUFFIXES, stem_of
 from skitter.collection.source import Source
 
 
@@ -41,6 +42,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """By table: those of ours, and whatever else has parts here."""
     unfinished: tuple[str, ...] = ()
     """What an interrupted run left, or a running one is about to rename."""
+    set_aside: tuple[str, ...] = ()
+    """What could not be read of journals and tables when a crawl went on."""
     strange: tuple[str, ...] = ()
 
     @property
@@ -58,6 +61,8 @@ def read_layout(source: Source) -> Layout:
     rest = sorted(set(files) - used - set(indexes) - {MERGED_INDEX})
     growing = {stem_of(segment.name) for segment in segments if segment.is_growing}
     rest = [name for name in rest if not (name.endswith(OPEN) and name.split(".")[0] in growing)]
+    set_aside = tuple(name for name in rest if name.startswith(f"{FOLDER}/") and not _is_unfinished(name))
+    rest = [name for name in rest if name not in set_aside]
     unfinished = tuple(name for name in rest if _is_unfinished(name))
     return Layout(
         segments=segments,
@@ -65,6 +70,7 @@ def read_layout(source: Source) -> Layout:
         merged=MERGED_INDEX if MERGED_INDEX in files else "",
         parts=parts,
         unfinished=unfinished,
+        set_aside=set_aside,
         strange=tuple(name for name in rest if not _is_unfinished(name)),
     )
 
@@ -83,7 +89,7 @@ def _segments(files: dict[str, int]) -> list[SegmentAt]:
     for name in sorted(files, key=lambda file: (not file.endswith(OPEN), file)):
         # Sorted so that a finished file wins over the growing one it was renamed from while we listed.
         finished = name.removesuffix(OPEN)
-        if not is_segment(finished) or "/" in name:
+        if not finished.endswith(READABLE_SUFFIXES) or "/" in name:
             continue
         index = stem_of(finished) + INDEX + (OPEN if name.endswith(OPEN) else "")
         found[finished] = SegmentAt(

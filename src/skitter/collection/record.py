@@ -15,6 +15,7 @@ from skitter.fetch.coding import Undecodable, decode_body
 _FIRST_LINE = re.compile(rb"WARC/1\.[01]\r\n")
 _FIELD = re.compile(r"([^:\r\n\s]+)[ \t]*:[ \t]*([^\r\n]*)\r\n")
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)? (\d{3})")
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[^\r\n]*\r\n")
 _END = b"\r\n\r\n"
 _MOST_DECODED = 1 << 28
 
@@ -37,7 +38,17 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        return self.fields.get("warc-target-uri", "")
+        # WARC 1.0 was read by some, wget among them, as if it wanted the brackets.
+        return self.fields.get("warc-target-uri", "").strip("<>")
+
+    @property
+    def is_file(self) -> bool:
+        """The block is the content itself, without a head of HTTP."""
+        if self.kind == "response":  # of DNS, for one
+            return (
+                not self.fields.get("content-type", "application/http").lower().startswith("application/http")
+            )
+        return self.kind in ("resource", "conversion")
 
     @property
     def date(self) -> str:
@@ -46,6 +57,8 @@ class Record(msgspec.Struct, frozen=True):
     @property
     def split(self) -> int:
         """Where the HTTP body begins."""
+        if self.is_file:
+            return 0
         end = self.block.find(_END)
         return len(self.block) if end < 0 else end + len(_END)
 
@@ -59,10 +72,14 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def status(self) -> int:
+        if self.is_file:
+            return 200
         found = _STATUS.match(self.block)
         return int(found[1]) if found else 0
 
     def headers(self) -> list[tuple[str, str]]:
+        if self.is_file:
+            return [("content-type", self.fields.get("content-type", ""))]
         lines = self.head.decode("latin-1").split("\r\n")[1:]
         pairs = (line.split(":", 1) for line in lines if ":" in line)
         return [(name.strip().lower(), value.strip()) for name, value in pairs]
@@ -70,10 +87,31 @@ class Record(msgspec.Struct, frozen=True):
     def header(self, name: str) -> str:
         return ", ".join(value for key, value in self.headers() if key == name)
 
+    def payload(self) -> bytes:
+        """The body without transfer coding, which some keep in their records."""
+        is_chunked = "chunked" in self.header("transfer-encoding").lower()
+        return joined_chunks(self.body) if is_chunked else self.body
+
     def decoded(self) -> bytes:
         """The body without content coding, as far as it can be undone; else as it came."""
-        found = decode_body(self.body, self.header("content-encoding"), limit=_MOST_DECODED)
-        return self.body if isinstance(found, Undecodable) else found.body
+        body = self.payload()
+        found = decode_body(body, self.header("content-encoding"), limit=_MOST_DECODED)
+        return body if isinstance(found, Undecodable) else found.body
+
+
+def joined_chunks(body: bytes) -> bytes:
+    """RFC 9112, 7.1. What is no chunk stays as it is: the header may be all that was left of the coding."""
+    pieces: list[bytes] = []
+    position = 0
+    while found := _CHUNK.match(body, position):
+        size, start = int(found[1], 16), found.end()
+        if not size:
+            return b"".join(pieces)
+        if body[start + size : start + size + 2] not in (b"\r\n", b""):
+            break
+        pieces.append(body[start : start + size])
+        position = start + size + 2
+    return b"".join(pieces) + body[position:]
 
 
 def parse_record(content: bytes) -> Record | str:

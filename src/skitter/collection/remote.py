@@ -13,16 +13,10 @@ from pathlib import Path
 
 from skitter.archive.objects import NoRanges, Objects
 from skitter.archive.warc.coding import OPEN
-from skitter.collection.source import FolderSource
+from skitter.collection.source import FolderSource, cache_home
 from skitter.errors import ArchiveFailed
 
 _CACHED_AT_MOST = 10_000_000_000
-
-
-def cache_home() -> Path:
-    """Where objects of all stores are cached."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(base, "skitter")
 
 
 class Cache:

@@ -77,6 +77,12 @@ class FolderSource:
         return (str(self.folder),)
 
 
+def cache_home() -> Path:
+    """Where copies and indexes of archives that lie elsewhere are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base, "skitter")
+
+
 def _unreadable(path: Path, error: OSError) -> ArchiveFailed:
     return ArchiveFailed(
         f"cannot read {path} ({error.strerror}): put the file back or check its permissions; "

@@ -25,6 +25,7 @@ from skitter.collection.item_views import add_item_views
 from skitter.collection.layout import Layout, SegmentAt
 from skitter.collection.source import Source
 from skitter.errors import ArchiveFailed, UsageError
+from skitter.extras import need
 
 if TYPE_CHECKING:
     import pyarrow
@@ -116,6 +117,7 @@ def with_further_names(table: str, reading: str) -> str:
 
 
 def _connect() -> DuckDBPyConnection:
+    need("duckdb")
     import duckdb
 
     database = duckdb.connect(":memory:", config=dict(_CONFIG))

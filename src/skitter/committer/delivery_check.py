@@ -7,6 +7,7 @@ lengths, and its parcel. One that could not is refused alone, with a reason for 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import ip_address
 from math import isfinite
@@ -17,7 +18,9 @@ from skitter.committer.work_source import Delivery
 from skitter.frontier import link_batches
 from skitter.model import (
     Discovered,
+    Extracted,
     Failed,
+    FaultKind,
     Fetched,
     Host,
     Link,
@@ -39,12 +42,15 @@ from skitter.urls.links import LinkReader
 # Seconds. A worker translates its times into the server's, and may be off by what an answer took.
 _AHEAD, _BEHIND = 60.0, 86_400.0
 _LONGEST_TEXT, _LONGEST_ADDRESS = 20_000, 100
+_LONGEST_NAME, _MOST_EXTRACTORS, _MOST_ITEMS = 200, 256, 1_000_000
+_MOST_CPU = 3_600.0
 _LONGEST_SESSION = 65_536
 _LARGEST = 1 << 53
 _DEEPEST = 1 << 31
 _KEY, _DIGEST = 16, 32
 _MOST_LINKS = 100_000
 _MOST_URGENT = 255
+_FAULT_KINDS = frozenset(FaultKind)
 _OF_ROBOTS = (RobotsRead, Redirected, Failed, NotModified)
 _OF_URLS = (Fetched, Redirected, Failed, NotModified)
 
@@ -61,11 +67,12 @@ class DeliveryCheck:
         most = max(settings.fetch.max_body, settings.sitemaps.max_body)
         self._parcels = ParcelCheck(tables, most, inflates=not are_children)
 
-    def fault(self, delivery: Delivery, now: float) -> str:
-        """What is wrong with it; empty when nothing is."""
+    def fault(self, delivery: Delivery, now: float, since: float = 0.0) -> str:
+        """What is wrong with it; empty when nothing is. Its lease was given no sooner than `since`."""
         return (
-            _fault_of_outcome(delivery.outcome, now)
+            _fault_of_outcome(delivery.outcome, now, since)
             or self._fault_of_result(delivery.outcome.result)
+            or _fault_of_extracted(delivery.extracted)
             or self._fault_of_parcel(delivery)
         )
 
@@ -99,6 +106,8 @@ class DeliveryCheck:
             return "its status or size is none"
         if len(page.digest) not in (0, _DIGEST) or page.record is not None or page.copy is not None:
             return "its digest or place is not for a worker to say"
+        if page.score is not None and not 0 <= page.score <= 1:
+            return "its score is none"
         if page.canonical and normalise(page.canonical) != page.canonical:
             return "its canonical URL is none"
         if not 0 <= page.already_sent < _LARGEST or len(page.already_sent_here) > _KEY * _MOST_LINKS:
@@ -137,21 +146,30 @@ class DeliveryCheck:
         if fault := self._parcels.fault(parcel):
             return fault
         is_robots = outcome.kind is TaskKind.ROBOTS
+        if host_of(parcel.url) != outcome.host:
+            return "its record is of another host than its task"
         if not is_robots and self._keys.key_of(parcel.url) != outcome.key:
             return "its record is of another URL than its task"
+        result = outcome.result
+        if isinstance(result, Fetched | RobotsRead) and parcel.size and result.digest != parcel.digest:
+            return "its digest is not that of its record"
         return ""
 
 
-def _fault_of_outcome(outcome: Outcome, now: float) -> str:
+def _fault_of_outcome(outcome: Outcome, now: float, since: float) -> str:
     if not isinstance(outcome.result, _OF_ROBOTS if outcome.kind is TaskKind.ROBOTS else _OF_URLS):
         return "its result is not of its kind of task"
     times = (outcome.sent_at, outcome.ended_at)
     if not all(map(isfinite, times)) or not now - _BEHIND <= times[0] <= times[1] <= now + _AHEAD:
         return "its times are not those of a request that was just made"
+    if outcome.sent_at < since - _AHEAD:
+        return "it was sent before its lease was given"
     if len(outcome.host) > _LONGEST_TEXT or not _is_host(outcome.host):
         return "its host is none"
     if len(outcome.key) != _KEY or not 0 <= outcome.token < 1 << 63:
         return "its key or token is none"
+    if not 0.0 <= outcome.cpu <= _MOST_CPU:
+        return "its CPU time is none"
     if outcome.session is not None and len(outcome.session) > _LONGEST_SESSION:
         return "its session is too long"
     return (
@@ -159,6 +177,18 @@ def _fault_of_outcome(outcome: Outcome, now: float) -> str:
         if len(outcome.address) < _LONGEST_ADDRESS and _is_address(outcome.address)
         else "its address is none"
     )
+
+
+def _fault_of_extracted(extracted: Sequence[Extracted]) -> str:
+    """They are counted by name and kind: names of any length and number would fill the memory."""
+    is_right = len(extracted) <= _MOST_EXTRACTORS and all(
+        len(one.extractor) <= _LONGEST_NAME
+        and 0 <= one.items <= _MOST_ITEMS
+        and (not one.fault or one.fault in _FAULT_KINDS)
+        and len(one.text) <= _LONGEST_TEXT
+        for one in extracted
+    )
+    return "" if is_right else "what extractors made of it is not what they can make"
 
 
 @lru_cache(maxsize=4096)

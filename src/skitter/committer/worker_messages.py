@@ -23,6 +23,7 @@ MEDIA = "application/msgpack"
 # One page of fetch.max_body, its text and its links, or one sitemap with 50,000; more than is sensible.
 LARGEST_BATCH = 96_000_000
 
+Number = Annotated[int, Meta(ge=0, le=1 << 53)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
@@ -38,8 +39,8 @@ class JoinRequest(WorkerRequest, frozen=True, kw_only=True):
 
 class LeaseRequest(WorkerRequest, frozen=True, kw_only=True):
     capacity: Annotated[int, Meta(ge=1, le=100_000)]
-    in_flight: int = 0
-    held: int = 0
+    in_flight: Number = 0
+    held: Number = 0
     """Hosts."""
     busy: float = 0.0
     """Of a core, lately."""
@@ -53,12 +54,12 @@ class SettleRequest(WorkerRequest, frozen=True, kw_only=True):
     seals: list[bytes] = []
     """Of each delivery's lease."""
     server: str = ""
-    saved: int = 0
+    saved: Number = 0
     """Links that were left out because an earlier page of theirs told of them."""
     capacity: Annotated[int, Meta(ge=0, le=100_000)] = 0
     """Hosts that are wanted when this is settled: those that it frees are the next."""
-    in_flight: int = 0
-    held: int = 0
+    in_flight: Number = 0
+    held: Number = 0
     busy: float = 0.0
 
 

@@ -33,6 +33,7 @@ _SHORT_FOR = 1.0
 # Seconds: what was given by the last weights must have been seen to work.
 _WEIGHED_EVERY = 0.5
 _HEAVIEST = 8.0
+_BUSIEST = 1024.0
 # Halves of sixteen are eight, also by weights that are not exact.
 _ROUNDING = 1e-9
 
@@ -101,7 +102,8 @@ class WorkerRegistry:
         worker.heard_at = self._clock.now()
         worker.saved = max(worker.saved, saved)
         worker.in_flight = request.in_flight
-        worker.busy = request.busy
+        # nan would be everybody's share
+        worker.busy = request.busy if 0.0 <= request.busy <= _BUSIEST else 0.0
         self._weigh(worker)
 
     def share(self, request: LeaseRequest | SettleRequest) -> int:

@@ -166,7 +166,10 @@ class WorkerRpc:
         outcomes = [each.outcome for each in request.deliveries]
         strange = self._not_own(request, [(each.host, each.token) for each in outcomes])
         faults = [
-            (number, NOT_YOURS if number in strange else check.fault(each, now))
+            (
+                number,
+                NOT_YOURS if number in strange else check.fault(each, now, self._given_at(request, number)),
+            )
             for number, each in enumerate(request.deliveries)
         ]
         refused = {number: fault for number, fault in faults if fault}
@@ -194,9 +197,14 @@ class WorkerRpc:
             registry.committer.refuse_lease(registry.name_of(request), leases[number][0])
         return strange
 
+    def _given_at(self, request: SettleRequest, number: int) -> float:
+        """When the lease of this delivery was given, if its seal says so."""
+        seals = self._registry.seals
+        return 0.0 if seals is None else seals.given_at(request.seals[number])
+
     def _seals_of(self, request: WorkerRequest, leases: list[HostLease]) -> list[bytes]:
         seals = self._registry.seals
-        return [] if seals is None else seals.of_leases(request.worker, leases)
+        return [] if seals is None else seals.of_leases(request.worker, leases, self._clock.now())
 
     async def _leased(self, request: LeaseRequest | SettleRequest, before: int = 0) -> list[HostLease]:
         """So many were given `before` in the same answer."""

@@ -43,9 +43,10 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("folder", ctypes.c_int32))
 
 
-def forbid_files(*, reads: Sequence[str], writes: Sequence[str]) -> bool:
-    """Every file but those under `reads`, which can be read, and under `writes`, which can be changed too. Every
-    TCP connection, and signals to processes that are not its own."""
+def forbid_files(*, reads: Sequence[str], writes: Sequence[str], runs: Sequence[str] = ()) -> bool:
+    """Every file but those under `reads`, which can be read, under `runs`, which can be read and started, and
+    under `writes`, which can be read and changed. Every TCP connection, and signals to processes that are not its
+    own."""
     ours = version()
     known = _rights_in(ours)
     ruleset = _Ruleset(
@@ -56,6 +57,7 @@ def forbid_files(*, reads: Sequence[str], writes: Sequence[str]) -> bool:
     allowed = [(path, _READING) for path in reads] + [
         (path, (_READING | _WRITING) & known) for path in writes
     ]
+    allowed += [(path, _READING | _EXECUTE) for path in runs]
     return _restrict(ruleset, allowed)
 
 

@@ -1,4 +1,4 @@
-"""The extractors that come with skitter: `structured`, `json` and `article`.
+"""The extractors that come with skitter: `structured`, `json`, `article`, `tables` and `contacts`.
 
 Named like a plugin in `plugins.with`. They are functions over a `Page` like those of users, and run where
 those do.
@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from skitter.extend.api import Hook, HookKind
+from skitter.extend.contacts import contacts
 from skitter.extend.page import Page
 
 # Where frameworks leave the state that a page was made from.
@@ -65,6 +66,26 @@ def article(page: Page) -> Iterator[dict[str, Any]]:
     }
 
 
+def tables(page: Page) -> Iterator[dict[str, Any]]:
+    """Every row of every table that has a row of headings: an item with a field for each column."""
+    for number, rows in enumerate(page.tables):
+        names = _headings(rows[0]) if len(rows) > 1 else []
+        for place, cells in enumerate(rows[1:] if names else ()):
+            values = dict(zip(names, cells, strict=False))
+            if any(cells):
+                yield {"@type": "TableRow", "table": number, "row": place, "cells": values}
+
+
+def _headings(cells: list[str]) -> list[str]:
+    """Their names, each once; none where a cell is empty, because then it is no row of headings."""
+    names = [" ".join(cell.split()) for cell in cells]
+    return (
+        [f"{name}_{place + 1}" if names.count(name) > 1 else name for place, name in enumerate(names)]
+        if all(names)
+        else []
+    )
+
+
 BUILT_IN: dict[str, tuple[Hook, Callable[[Page], Iterator[dict[str, Any]]]]] = {
     "structured": (Hook(kind=HookKind.PAGE), structured),
     "json": (
@@ -72,4 +93,6 @@ BUILT_IN: dict[str, tuple[Hook, Callable[[Page], Iterator[dict[str, Any]]]]] = {
         json_documents,
     ),
     "article": (Hook(kind=HookKind.PAGE), article),
+    "tables": (Hook(kind=HookKind.PAGE), tables),
+    "contacts": (Hook(kind=HookKind.PAGE), contacts),
 }

@@ -47,12 +47,12 @@ def call_extractors(
     result = PageResult()
     for number in sorted(numbers, key=lambda each: _ORDER.index(extractors[each].kind)):
         watched(number)
-        before = len(page.followed)
+        page.followed.clear()
         fault = _call(page, number, extractors[number], result, limit)
         if fault is not None:
             result.faults.append(fault)
-            del page.followed[before:]
-    result.followed = page.followed
+            continue
+        result.followed += [(url, priority, number) for url, priority in page.followed]
     return result
 
 

@@ -55,11 +55,11 @@ class Fault(msgspec.Struct, frozen=True, array_like=True):
 
 class PageResult(msgspec.Struct, array_like=True):
     """What came of one page; numbers are those of extractors. `chosen` are the links that a `links` hook kept,
-    None where there was none. `score` is the greatest."""
+    None where there was none. `score` is the greatest. Of each followed URL: its priority, and who follows it."""
 
     items: list[tuple[int, Row]] = []
     faults: list[Fault] = []
-    followed: list[tuple[str, int | None]] = []
+    followed: list[tuple[str, int | None, int]] = []
     chosen: list[tuple[str, int | None]] | None = None
     score: float | None = None
     content: Content | None = None

@@ -7,7 +7,6 @@ notes links.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -19,6 +18,7 @@ from turbohtml import Document, Element
 from skitter.errors import UsageError
 from skitter.extend.api import number
 from skitter.extend.structured import structured_data
+from skitter.focus.words import Words
 from skitter.parse.content import PageContent, Source
 from skitter.parse.html_tree import parse_document
 from skitter.parse.media import HTML, XHTML, parse_content_type, sniff
@@ -26,9 +26,6 @@ from skitter.parse.page import read_page
 from skitter.urls.canonical import normalise
 
 MOST_FOLLOWED = 10_000
-# A page of which every 50th word is one of those asked for is as much about them as can be.
-_FULL_DENSITY = 50
-_WORD = re.compile(r"\w+")
 
 
 class PageLink(msgspec.Struct, frozen=True):
@@ -206,10 +203,7 @@ class Page:
 
     def density(self, *words: str) -> float:
         """From 0 to 1: how much of the text, with the title, these words are. 1 when it is every 50th word."""
-        wanted = {word.casefold() for word in words}
-        said = [word.casefold() for word in _WORD.findall(f"{self.title} {self.text}")]
-        hits = sum(word in wanted for word in said)
-        return min(1.0, _FULL_DENSITY * hits / len(said)) if said else 0.0
+        return Words(words).density(f"{self.title}\n{self.text}")
 
     def absolute(self, href: str | None) -> str | None:
         """The URL that an href of this page means; None where it is none."""

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from skitter.errors import UsageError
 from skitter.extend.extractor import Described
 from skitter.extend.process import ExtractorProcess
+from skitter.parse.readers import STANDARD
 from skitter.settings.plugins import ExtractRule, PluginSettings
 
 
@@ -19,6 +20,12 @@ def versions_of(described: Sequence[Described]) -> tuple[str, ...]:
     """`NAME@HASH` of each extractor of a plugin."""
     found = (f"{each.name}@{each.version}" for each in described if not each.plugin.startswith("["))
     return tuple(sorted(found))
+
+
+def types_of(described: Sequence[Described]) -> tuple[str, ...]:
+    """Media types that are fetched only because an extractor sees them."""
+    named = {name for each in described for name in each.hook.types if name != "*"}
+    return tuple(sorted(name for name in named if not STANDARD.accepts(name)))
 
 
 def check_versions(settings: PluginSettings, described: Sequence[Described]) -> None:
@@ -35,11 +42,13 @@ def check_versions(settings: PluginSettings, described: Sequence[Described]) -> 
 
 
 async def with_versions(settings: PluginSettings, rules: Mapping[str, ExtractRule]) -> PluginSettings:
-    """The settings with the versions that are here now. Raises where something cannot be loaded."""
+    """The settings with the versions and media types that are here now. Raises where something cannot be
+    loaded."""
     if not settings.with_:
-        return replace(settings, versions=())
+        return replace(settings, versions=(), types=())
     process = ExtractorProcess(settings, rules)
     try:
-        return replace(settings, versions=versions_of(await process.start()))
+        described = await process.start()
+        return replace(settings, versions=versions_of(described), types=types_of(described))
     finally:
         await process.close()

@@ -2,19 +2,20 @@
 
 Under the fetch. libcurl finds a kept connection by going through all that lead to the same address and port,
 and the one to close by going through all there are. So connections are spread over several pools, and an
-origin stays in its pool. All sockets are watched by one epoll of ours, and the event loop watches that epoll
-alone: this spares an object for every wait. Never starts or ends a request on its own account.
+origin stays in its pool. Sockets are watched by `socket_events.py`. Never starts or ends a request on its own
+account.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import select
 from functools import partial
 from typing import Protocol
 
 import pycurl
+
+from skitter.fetch.socket_events import FAILED, HUNG_UP, READABLE, WRITABLE, open_socket_events
 
 
 class Sender(Protocol):
@@ -29,12 +30,11 @@ Ended = asyncio.Future[pycurl.error | None]
 # With 3,000 connections to one address 16 pools take 30 % less CPU a request than one.
 _POOLS = 16
 _LEAST_IN_POOL = 64
-_AT_ONCE = 256
 _NEVER = float("inf")
 _WATCHED = {
-    pycurl.POLL_IN: select.EPOLLIN,
-    pycurl.POLL_OUT: select.EPOLLOUT,
-    pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
+    pycurl.POLL_IN: READABLE,
+    pycurl.POLL_OUT: WRITABLE,
+    pycurl.POLL_INOUT: READABLE | WRITABLE,
 }
 
 
@@ -133,7 +133,7 @@ class CurlPools:
         self._most = 2 * connections
         self._by_origin: dict[str, CurlPool] = {}
         self._assigned = 0
-        self._epoll = select.epoll()
+        self._events = open_socket_events()
         self._watched: dict[int, CurlPool] = {}
         self._registered: dict[int, int] = {}
         self._connections: set[int] = set()
@@ -167,14 +167,12 @@ class CurlPools:
         # only now: libcurl sets timers while it ends transfers
         if self._timer is not None:
             self._timer.cancel()
-        if self._is_bound:
-            self.loop.remove_reader(self._epoll.fileno())
-        self._epoll.close()
+        self._events.close()
 
     def _bind(self) -> None:
         self._is_bound = True
         self.loop = asyncio.get_running_loop()
-        self.loop.add_reader(self._epoll.fileno(), self._on_ready)
+        self._events.bind(self.loop, self._on_ready)
 
     # -- sockets
 
@@ -188,8 +186,11 @@ class CurlPools:
             self._watched[descriptor] = pool
             if self._registered.get(descriptor) != events:
                 self._register(descriptor, events)
-        elif self._watched.pop(descriptor, None) is not None and descriptor not in self._connections:
+        elif self._watched.pop(descriptor, None) is not None and not self._stays(descriptor):
             self._unregister(descriptor)
+
+    def _stays(self, descriptor: int) -> bool:
+        return descriptor in self._connections and self._events.forgets_closed
 
     def note_connection(self, descriptor: int) -> None:
         """The number may be that of a connection that was closed since; the kernel has forgotten that one."""
@@ -198,18 +199,18 @@ class CurlPools:
 
     def _register(self, descriptor: int, events: int) -> None:
         if descriptor in self._registered:
-            self._epoll.modify(descriptor, events)
+            self._events.modify(descriptor, events)
         else:
-            self._epoll.register(descriptor, events)
+            self._events.register(descriptor, events)
         self._registered[descriptor] = events
 
     def _unregister(self, descriptor: int) -> None:
         if self._registered.pop(descriptor, None) is not None:
             with contextlib.suppress(OSError):
-                self._epoll.unregister(descriptor)
+                self._events.unregister(descriptor)
 
     def _on_ready(self) -> None:
-        for descriptor, events in self._epoll.poll(0, _AT_ONCE):
+        for descriptor, events in self._events.ready():
             # an event before this one may have closed it
             pool = self._watched.get(descriptor)
             if pool is not None:
@@ -250,13 +251,13 @@ class CurlPools:
             self.wake_by(soonest)
 
 
-_KNOWN = select.EPOLLIN | select.EPOLLOUT | select.EPOLLERR | select.EPOLLHUP
+_KNOWN = READABLE | WRITABLE | FAILED | HUNG_UP
 
 
 def _action(events: int) -> int:
-    reading = pycurl.CSELECT_IN if events & (select.EPOLLIN | select.EPOLLHUP) else 0
-    writing = pycurl.CSELECT_OUT if events & select.EPOLLOUT else 0
-    return int(reading | writing | (pycurl.CSELECT_ERR if events & select.EPOLLERR else 0))
+    reading = pycurl.CSELECT_IN if events & (READABLE | HUNG_UP) else 0
+    writing = pycurl.CSELECT_OUT if events & WRITABLE else 0
+    return int(reading | writing | (pycurl.CSELECT_ERR if events & FAILED else 0))
 
 
 # A table, because it is asked for every event.

@@ -74,6 +74,7 @@ def _networks(version: int) -> tuple[tuple[int, int, str], ...]:
 _V4 = _networks(4)
 _V6 = _networks(6)
 _LOCAL_NAT64 = int(IPv6Address("64:ff9b:1::")) >> 80
+_TEREDO = int(IPv6Address("2001::")) >> 96
 _GLOBAL_UNICAST = 0b001  # the first three bits: 2000::/3, the only space that is given out
 # Networks whose addresses hold an IPv4 address: how many bits from the right it ends.
 _EMBEDDING = tuple(
@@ -113,6 +114,8 @@ def _kind_of_v6(number: int) -> str | None:
     inner = next(
         (number >> end & 0xFFFFFFFF for mask, bits, end in _EMBEDDING if number & mask == bits), None
     )
+    if number >> 96 == _TEREDO:
+        inner = ~number & 0xFFFFFFFF  # RFC 4380, 4: all bits of the client's address are inverted
     if inner is not None and _first(_V4, inner) == METADATA:
         return METADATA
     return special or (None if number >> 125 == _GLOBAL_UNICAST else "unassigned")

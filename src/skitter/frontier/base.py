@@ -156,11 +156,13 @@ class RevisitFigures(msgspec.Struct, frozen=True, kw_only=True):
     """How a crawl is kept fresh: pages with a date for their next visit, those that are queued for it, the price
     of a visit, visits made again and how many of them found a change. The first visit that is overdue has been so
     for `late` seconds. `audits` were at random times; from them follows the share of pages, by importance and
-    over time, that were as we have them (`audited_freshness`, with its standard error)."""
+    over time, that were as we have them (`audited_freshness`, with its standard error). `budget` is how many
+    visits a second there may be."""
 
     watched: int
     queued: int
     price: float
+    budget: float
     visits: int
     changed: int
     late: float
@@ -169,15 +171,26 @@ class RevisitFigures(msgspec.Struct, frozen=True, kw_only=True):
     audit_error: float | None = None
 
 
+class Audited(msgspec.Struct, frozen=True, kw_only=True):
+    """What so many visits at random times have found: the share of copies that were current, over the time of the
+    crawl, with its standard error."""
+
+    audits: int
+    fresh: float
+    error: float
+
+
 class HostFreshness(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     pages: int
     expected: float
+    audited: Audited | None = None
 
 
 class Freshness(msgspec.Struct, frozen=True, kw_only=True):
     """The share of pages that are expected to be as we have them now: by importance, plain, by tier, and of the
-    hosts where most is missing. Beside it what visits at random times have found, over the time of the crawl."""
+    hosts where most is missing. Beside it what visits at random times have found, over the time of the crawl.
+    `age` is how many days ago pages were last seen, on average; `changes_a_day` is expected of them in all."""
 
     pages: int
     expected: float | None
@@ -187,12 +200,17 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True):
     audits: int
     audited: float | None = None
     audit_error: float | None = None
+    audited_by_tier: dict[str, Audited] = msgspec.field(default_factory=dict)
+    age: float | None = None
+    changes_a_day: float = 0.0
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
     """`unstored` are pages that wait for upload to the object store (`stored` are the others), `lost` fetches
     whose records were gone before that. `came_back` counts refused URLs that went back to a queue since this
-    process began, because the rule that had refused them changed; `rejudging` are the reasons looked at now."""
+    process began, because the rule that had refused them changed; `rejudging` are the reasons looked at now.
+    `over_defaults` are refusals by limits that nobody chose: a depth or a budget that is as skitter sets it.
+    Of a focused crawl `scored` pages were judged, and `on_topic` of them are about it."""
 
     urls: dict[str, int]
     hosts: dict[str, int]
@@ -221,6 +239,9 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: int = 0
     refusing: int = 0
     revisits: RevisitFigures | None = None
+    over_defaults: dict[str, int] = {}
+    scored: int = 0
+    on_topic: int = 0
 
 
 class RuleChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -604,6 +625,10 @@ class Frontier(Protocol):
 
     async def first_copies(self, digests: Sequence[bytes]) -> list[Copy | None]:
         """Where each body was first archived, if it was."""
+        ...
+
+    async def remember_copies(self, copies: Sequence[tuple[bytes, Copy]]) -> int:
+        """Bodies that other archives hold, by their digests; how many of them were not known."""
         ...
 
     async def marks(self) -> list[SegmentMark]: ...

@@ -92,8 +92,9 @@ class HostQueue(msgspec.Struct, array_like=True, gc=False):
 class HostPace(msgspec.Struct, array_like=True, gc=False):
     """When a host may be asked: a delay after `last_start`, and not before `not_before` (backoff, Retry-After).
     `crowded_until` is a `not_before` that was set because the host's address was busy, `closed_until` one that
-    was set because of its quiet hours or the day's load. `last_sent`, `last_ended` and `tightest` are the
-    politeness ledger's."""
+    was set because of its quiet hours or the day's load, `costly_until` one that was set because a page took too
+    long to read (whole seconds: 0 is a byte). `last_sent`, `last_ended` and `tightest` are the politeness
+    ledger's."""
 
     last_start: float = 0.0
     not_before: float = 0.0
@@ -107,6 +108,7 @@ class HostPace(msgspec.Struct, array_like=True, gc=False):
     tightest: Gap | None = None
     closed_until: float = 0.0
     closed_why: str = ""
+    costly_until: int = 0
 
 
 class HostLoad(msgspec.Struct, array_like=True, gc=False):
@@ -212,7 +214,7 @@ class HostRow(msgspec.Struct, array_like=True, gc=False):
 
 class Found(msgspec.Struct, array_like=True, gc=False):
     """How a URL was found, and as what it is asked for: how deep, by what, on which page, after how many
-    redirects; `kind` and `nesting` as `Discovered` has them."""
+    redirects; `kind` and `nesting` as `Discovered` has them; `by` which extractor it is followed."""
 
     depth: int
     via: Via
@@ -220,6 +222,7 @@ class Found(msgspec.Struct, array_like=True, gc=False):
     hops: int = 0
     kind: TaskKind = TaskKind.PAGE
     nesting: int = 0
+    by: str = ""
 
 
 class Answer(msgspec.Struct, array_like=True, gc=False):
@@ -316,11 +319,25 @@ class Walk(msgspec.Struct, array_like=True, gc=False):
     again: list[str] = msgspec.field(default_factory=list)
 
 
+class Audits(msgspec.Struct, array_like=True, gc=False):
+    """Visits at random times: how many, the `weight` of the intervals that they fell into (days, by importance),
+    and of those that found the page as it was."""
+
+    count: int = 0
+    weight: float = 0.0
+    fresh: float = 0.0
+
+    def add(self, weight: float, *, is_fresh: bool) -> None:
+        self.count += 1
+        self.weight += weight
+        self.fresh += weight * is_fresh
+
+
 class Habits(msgspec.Struct, array_like=True, gc=False):
     """How often pages of one pattern or host change: `changes` in so many `days` of watching. Of `checked` pages
-    whose bytes differed, `noisy` differed again at once. Of a host also what its word was worth (`trust`), and
-    when one of its sitemaps was last read (s). Of a sitemap or feed itself: the news that it brought in so many
-    days, and `news` of the reading that is not settled yet."""
+    whose bytes differed, `noisy` differed again at once. Of a host also what its word was worth (`trust`), when
+    one of its sitemaps was last read (s), and its audits. Of a sitemap or feed itself: the news that it brought
+    in so many days, and `news` of the reading that is not settled yet."""
 
     changes: float = 0.0
     days: float = 0.0
@@ -329,13 +346,14 @@ class Habits(msgspec.Struct, array_like=True, gc=False):
     trust: Trust | None = None
     heard_at: int = 0
     news: float = 0.0
+    audits: Audits | None = None
 
 
 class RevisitTally(msgspec.Struct, array_like=True):
     """Revisits in all: pages `watched` (with a date for their next visit), revisits leased now, the price of a
     visit, the habits of all pages; visits made again and how many of them found a change. `audits` are visits at
     random times; `audited` sums the weights of the intervals they fell into, `audited_fresh` of those that found
-    the page as it was."""
+    the page as it was. `audited_tiers` has the same by tier, from the first audit on."""
 
     watched: int = 0
     leased: int = 0
@@ -346,6 +364,7 @@ class RevisitTally(msgspec.Struct, array_like=True):
     audits: int = 0
     audited: float = 0.0
     audited_fresh: float = 0.0
+    audited_tiers: list[Audits] = msgspec.field(default_factory=list)
 
 
 class Tally(msgspec.Struct):
@@ -354,7 +373,7 @@ class Tally(msgspec.Struct):
     pages among them; there are as many segments as the spool has room for. `lost` are fetches whose records are
     gone, `answers` are good ones by kind of task, `aliases` pages that name another as canonical. `traps` is
     the number of the last verdict; `verdicts` are in force, `domains` of them on domains, and `refusing` of them
-    refuse a URL or more."""
+    refuse a URL or more. Of a focused crawl `scored` pages were judged, and `on_topic` of them are about it."""
 
     seq: int = 0
     token: int = 0
@@ -385,6 +404,8 @@ class Tally(msgspec.Struct):
     verdicts: int = 0
     refusing: int = 0
     revisits: RevisitTally = msgspec.field(default_factory=RevisitTally)
+    scored: int = 0
+    on_topic: int = 0
 
     @property
     def pages(self) -> int:

@@ -31,7 +31,7 @@ from skitter.fetch_stack import raise_descriptor_limit
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Settled, Settlement
 from skitter.model import Fetched, Host, HostLease, Outcome, TaskKind, Token, UrlKey
-from skitter.runtime.lifecycle import admit_seeds, check_settings, own_folder
+from skitter.runtime.lifecycle import admit_seeds, check_settings, own_folder, within_installed
 from skitter.seeds import read_seeds
 from skitter.settings import Settings
 from skitter.settings.load import Flag, load
@@ -193,7 +193,8 @@ class _Running:
         found = read_seeds(seeds, (), Keys(settings.keys))
         settings = await check_settings(settings, found)
         with own_folder(folder, settings):
-            async with open_crawl(folder, raise_descriptor_limit(settings)) as opened:
+            settings = within_installed(raise_descriptor_limit(settings))
+            async with open_crawl(folder, settings) as opened:
                 await admit_seeds(opened, found, lambda note: None)
                 tap = _Tap(opened.committer, settings, self)
                 loop = Loop(tap, opened.stack.step, opened.clock, settings, horizon=opened.committer.horizon)

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from skitter.clock import SystemClock
+from skitter.errors import UsageError
+from skitter.extras import advice, has, need
 from skitter.fetch.resolver import Resolver
 from skitter.fetch_stack import GC_THRESHOLDS
 from skitter.folder import CrawlFolder
@@ -40,8 +42,13 @@ async def check_settings(settings: Settings, seeds: Sequence[Discovered]) -> Set
     settings = _with_whole_paths(settings)
     Resolver(settings.fetch, SystemClock())
     Blocklists(settings.crawl.blocklists).load()
+    _check_places(settings.archive.dedup_against)
     for name in settings.hosts:
         hosts_named(name)
+    if settings.focus.model:
+        from skitter.focus.model_file import read_model
+
+        read_model(settings.focus.model)
     settings = await _with_plugins(settings)
     require_contact(settings, seeds)
     require_addresses(settings, seeds)
@@ -49,26 +56,50 @@ async def check_settings(settings: Settings, seeds: Sequence[Discovered]) -> Set
     return settings
 
 
+def _check_places(places: Sequence[str]) -> None:
+    for place in places:
+        if "://" not in place and not os.path.exists(place):
+            raise UsageError(
+                f"archive.dedup_against: {place} does not exist: name an archive, or leave it out"
+            )
+
+
 def _with_whole_paths(settings: Settings) -> Settings:
     """A later run may start in another directory, and means the same files."""
     lists = tuple(os.path.abspath(path) for path in settings.crawl.blocklists)
+    others = tuple(
+        os.path.abspath(place) if "://" not in place else place for place in settings.archive.dedup_against
+    )
     plugins = tuple(os.path.abspath(name) if is_file(name) else name for name in settings.plugins.with_)
+    model = os.path.abspath(settings.focus.model) if settings.focus.model else ""
     return replace(
         settings,
         crawl=replace(settings.crawl, blocklists=lists),
+        focus=replace(settings.focus, model=model),
+        archive=replace(settings.archive, dedup_against=others),
         plugins=replace(settings.plugins, with_=plugins),
     )
 
 
 async def _with_plugins(settings: Settings) -> Settings:
-    """With the versions of users' code that this run has; raises where it cannot be loaded."""
+    """With the versions and types of users' code that this run has; raises where it cannot be loaded."""
     if not (settings.plugins.with_ or settings.extract):
-        return replace(settings, plugins=replace(settings.plugins, versions=()))
+        return replace(settings, plugins=replace(settings.plugins, versions=(), types=()))
+    need("pyarrow")
     from skitter.extend.declared import extractors_of
     from skitter.extend.versions import with_versions
 
     extractors_of(settings.extract)
     return replace(settings, plugins=await with_versions(settings.plugins, settings.extract))
+
+
+def within_installed(settings: Settings, note: Callable[[str], None] = lambda _: None) -> Settings:
+    """What is kept beside the WARC files as far as there is something installed to write it with. Not written
+    down: a later run that has it keeps it."""
+    if not settings.archive.tables or has("pyarrow"):
+        return settings
+    note(f"no tables are kept beside the WARC files: {advice('pyarrow')}")
+    return replace(settings, archive=replace(settings.archive, tables=()))
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ import gc
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from skitter.clock import Clock, SystemClock
@@ -22,6 +22,7 @@ from skitter.fetch_stack import GC_THRESHOLDS, open_fetch_stack, raise_descripto
 from skitter.log import Log
 from skitter.runtime.parent_death import end_with_parent
 from skitter.runtime.stop_signals import drain_when, on_stop_signal
+from skitter.runtime.worker_guard import Allowed, guarded, warning_of, words_of
 from skitter.settings import Settings
 from skitter.worker.http_link import Away, HttpLink
 from skitter.worker.loop import Loop
@@ -44,9 +45,10 @@ async def run_worker(
     is_child: bool,
     note: Callable[[str], None],
     log_json: bool = False,
+    allowed: Collection[Allowed] = (),
 ) -> None:
     """`is_child` is of a crawl's own process, and ends with the crawl. `note` is told when the worker has joined
-    its server, lost it and found it again; the log hears the same."""
+    its server, lost it and found it again; the log hears the same. `allowed` is what the server may loosen."""
     if is_child:
         end_with_parent()
     clock = SystemClock()
@@ -57,13 +59,26 @@ async def run_worker(
     source.notes = ServerNotes(server, name, log, note)
     stopped = asyncio.Event()
     on_stop_signal(lambda _: _stop(stopped))
+    if warning := warning_of(server):
+        source.notes.warn(warning)
     try:
         settings = await _join(source, stopped, _RETRY_AS_CHILD if is_child else _RETRY)
+        if settings is not None and not is_child:
+            settings = _guard(source, settings, allowed)
         if settings is not None:
             await _work(source, raise_descriptor_limit(settings), clock, name, stopped)
     finally:
         log.close()
         await link.close()
+
+
+def _guard(source: RemoteWorkSource, settings: Settings, allowed: Collection[Allowed]) -> Settings:
+    """The worker's own guard, which no server loosens."""
+    settings, kept = guarded(settings, allowed)
+    source.verifies_tls = Allowed.TLS not in allowed
+    if kept and source.notes is not None:
+        source.notes.warn(words_of(kept))
+    return settings
 
 
 def _stop(stopped: asyncio.Event) -> None:

@@ -20,6 +20,7 @@ from skitter.service.disk_use import DiskUse
 from skitter.service.metrics.watch import Watch
 from skitter.service.steering.order import Steered
 from skitter.service.steering.settings import SettingsInForce, Take
+from skitter.service.subscriptions import Subscriptions
 from skitter.service.tickets import Seal
 from skitter.settings import Settings
 from skitter.telemetry import Telemetry
@@ -49,6 +50,7 @@ class ApiContext:
     disk_use: DiskUse = field(init=False)
     keys: Keys = field(init=False)
     links: LinkReader = field(init=False)
+    subscriptions: Subscriptions = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", Keys(self.settings.keys))
@@ -56,6 +58,7 @@ class ApiContext:
         object.__setattr__(self, "in_force", in_force)
         object.__setattr__(self, "disk_use", DiskUse(self.folder.path))
         object.__setattr__(self, "links", LinkReader(self.keys))
+        object.__setattr__(self, "subscriptions", Subscriptions(self.folder.path))
         self.frontier.attend(self.watch)
 
     @property

@@ -12,8 +12,10 @@ import msgspec
 from msgspec import Meta
 
 from skitter.model import HostPolicy
+from skitter.settings.focus import FocusSettings
 from skitter.settings.host_identity import HostIdentity
 from skitter.settings.plugins import ExtractRule, PluginSettings
+from skitter.settings.rendering import RenderSettings
 
 Doc = Meta
 Fraction = Annotated[float, Meta(ge=0, le=1)]
@@ -149,6 +151,15 @@ class IdentitySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     ] = ""
 
 
+class AboutSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the crawl is, for whoever finds its archive: said in each WARC file and in exported WACZ packages."""
+
+    title: Annotated[str, Doc(description="A name for the collection.")] = ""
+    description: Annotated[str, Doc(description="What was crawled, and why.")] = ""
+    publisher: Annotated[str, Doc(description="Who answers for the collection.")] = ""
+    is_part_of: Annotated[str, Doc(description="The larger collection that it belongs to.")] = ""
+
+
 class PolitenessSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How hosts are treated. robots.txt is always obeyed; that is not a setting."""
 
@@ -263,6 +274,13 @@ class FetchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         AtLeastOne,
         Doc(description="Bytes of a page that its links, title and text are taken from; all of a PDF."),
     ] = 2_000_000
+    reading_seconds: Annotated[
+        Positive,
+        Doc(
+            description="CPU seconds that reading one page may take. Of a site whose page took more, less is "
+            "read, and the host rests for 20 times as long as it took."
+        ),
+    ] = 0.25
     max_header_bytes: Annotated[AtLeastOne, Doc(description="Bytes of response headers at most.")] = 65_536
     max_header_count: Annotated[AtLeastOne, Doc(description="Response header lines at most.")] = 200
     max_redirects: Annotated[Count, Doc(description="Redirects in a row that are followed.")] = 5
@@ -402,6 +420,13 @@ class ArchiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             "sooner if there are many. Small values make many small files."
         ),
     ] = 600.0
+    dedup_against: Annotated[
+        tuple[str, ...],
+        Doc(
+            description="Other archives (crawls, WARC or WACZ files, folders of them, CDXJ indexes): a body "
+            "that one of them holds is not stored again, but referred to by a revisit record."
+        ),
+    ] = ()
     metadata: Annotated[
         bool,
         Doc(
@@ -538,6 +563,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     crawl: CrawlSettings = CrawlSettings()
     keys: KeySettings = KeySettings()
     identity: IdentitySettings = IdentitySettings()
+    about: AboutSettings = AboutSettings()
     politeness: PolitenessSettings = PolitenessSettings()
     retry: RetrySettings = RetrySettings()
     fetch: FetchSettings = FetchSettings()
@@ -549,6 +575,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     opt_outs: OptOutSettings = OptOutSettings()
     log: LogSettings = LogSettings()
     plugins: PluginSettings = PluginSettings()
+    focus: FocusSettings = FocusSettings()
+    render: RenderSettings = RenderSettings()
     hosts: dict[str, HostPolicy] = {}
     extract: dict[str, ExtractRule] = {}
     identities: dict[str, HostIdentity] = {}

@@ -22,7 +22,7 @@ class PluginSettings(
         tuple[str, ...],
         Doc(
             description="Files, modules and names of installed plugins whose functions see the pages, and the "
-            "built-ins structured, json and article."
+            "built-ins structured, json, article, tables and contacts."
         ),
     ] = ()
     seconds: Annotated[
@@ -38,6 +38,13 @@ class PluginSettings(
         Doc(
             description="Hashes of the sources of `with`, noted by skitter when a crawl starts. A worker whose "
             "sources differ refuses to start."
+        ),
+    ] = ()
+    types: Annotated[
+        tuple[str, ...],
+        Doc(
+            description="Media types that are fetched because `with` reads them, noted by skitter when a crawl "
+            "starts. What was refused for a type that is new here is asked for again."
         ),
     ] = ()
 

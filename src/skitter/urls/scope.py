@@ -76,7 +76,8 @@ def anchors_of(seed_url: str) -> tuple[str, ...]:
 
 
 class Scope:
-    def __init__(self, settings: CrawlSettings, max_redirects: int) -> None:
+    def __init__(self, settings: CrawlSettings, max_redirects: int, tunnel: int = 0) -> None:
+        self.tunnel = tunnel
         self._settings = settings
         self.is_any = settings.scope == "any"
         self.is_by_host = settings.scope in ("host", "domain")
@@ -108,6 +109,9 @@ class Scope:
             return self._excluded(url)
         if found.depth > settings.max_depth:
             return Refusal.DEPTH, f"{found.depth} links from a seed, crawl.max_depth is {settings.max_depth}"
+        if found.nesting > self.tunnel and KINDS[found.kind].is_page:
+            words = f"{found.nesting} pages off the topic in a row lead to it, focus.tunnel is {self.tunnel}"
+            return Refusal.OFF_TOPIC, words
         return self._pattern_refusal(url)
 
     def passes(self, url: str) -> bool:

@@ -34,8 +34,6 @@ from skitter.worker.results import Answer, LinkChoice, Reading
 _SLOW = 0.02
 _SLOW_TIMES = 3
 _MICROS = 1e6
-# The priority of a page's links is from 10, where its score is 0, to 70, where it is 1.
-_LEAST_URGENT, _SPAN = 10, 60
 
 
 class Extractors:
@@ -79,6 +77,10 @@ class Extractors:
     def restarts(self) -> int:
         return 0 if self._process is None else self._process.restarts
 
+    @property
+    def scores_pages(self) -> bool:
+        return any(each.hook.kind is HookKind.SCORE for each in self.described)
+
     def matching(self, url: str, media_type: str) -> tuple[int, ...]:
         return self._patterns.find(url, media_type)
 
@@ -104,7 +106,6 @@ class Extractors:
         for number in numbers:
             began = time.thread_time()
             result.add(call_extractors(page, self._code, (number,)))
-            page.followed = []
             if time.thread_time() - began > _SLOW and self._process is not None:
                 self._note_slow(number)
         return result
@@ -172,7 +173,8 @@ class Extraction:
             reading = self._reader.with_content(reading, _with_content(page, result.content))
         return replace(
             reading,
-            choice=_choice(result),
+            choice=_choice(result, self._extractors.described),
+            score=result.score,
             items=self._extractors.rows(result),
             extracted=self._extractors.account(result),
         )
@@ -188,13 +190,12 @@ def _with_content(page: PageContent, content: Content) -> PageContent:
     )
 
 
-def _choice(result: PageResult) -> LinkChoice | None:
-    if result.chosen is None and not result.followed and result.score is None:
+def _choice(result: PageResult, described: Sequence[Described]) -> LinkChoice | None:
+    if result.chosen is None and not result.followed:
         return None
     return LinkChoice(
         kept=None if result.chosen is None else dict(result.chosen),
-        followed=result.followed,
-        priority=None if result.score is None else _LEAST_URGENT + round(_SPAN * result.score),
+        followed=[(url, priority, described[by].name) for url, priority, by in result.followed],
     )
 
 

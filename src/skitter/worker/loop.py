@@ -401,6 +401,8 @@ class Loop:
             self._wake.set()
         self.waiting_until = None
         result = delivery.outcome.result
+        if delivery.outcome.cpu:
+            return True  # it cost too much: the frontier says when it is asked again
         return isinstance(result, Failed) and RULES[result.kind].blames_host
 
     # -- the end

@@ -1,9 +1,12 @@
 """From the body of an answer to what a page says: decoded within limits, read, its links resolved.
 
-Between the fetch and the result, in `step.py`. Keeps nothing between two pages, and makes no request.
+Between the fetch and the result, in `step.py`. Keeps nothing between two pages but which sites cost too much, and
+makes no request.
 """
 
 from __future__ import annotations
+
+from time import thread_time
 
 from msgspec.structs import replace
 
@@ -17,6 +20,7 @@ from skitter.settings import Settings
 from skitter.urls.canonical import target_of
 from skitter.urls.links import LinkReader
 from skitter.worker.pdf import PdfReader
+from skitter.worker.reading_costs import ReadingCosts
 from skitter.worker.results import CUT, Answer, Reading
 
 
@@ -37,6 +41,7 @@ class PageReader:
         self._settings = settings
         self._links = links
         self._pdfs = pdfs
+        self._costs = ReadingCosts(settings.fetch.reading_seconds)
         self._with_sitemaps = settings.sitemaps.use != "off"
         self._needs_text = needs_text
         self._needs_anchors = needs_anchors
@@ -48,7 +53,10 @@ class PageReader:
         if isinstance(decoded, Undecodable):
             return Reading(note=f"not decoded: {decoded.reason}")
         # a PDF was read elsewhere, and whole
-        most = self._settings.fetch.max_parsed if pdf is None else len(decoded.body)
+        most = len(decoded.body)
+        if pdf is None:
+            most = self._costs.most(exchange.url, decoded.body, self._settings.fetch.max_parsed)
+        began = thread_time()
         page = read_page(
             decoded.body[:most],
             url=exchange.url,
@@ -67,10 +75,12 @@ class PageReader:
             with_feeds=self._with_sitemaps and self._settings.sitemaps.feeds,
             readers=self._readers,
         )
-        note = _note(decoded, most)
+        note = _note(decoded, most, self._settings.fetch.max_parsed)
         if pdf is not None:
             page, note = with_pdf(page, pdf), pdf.reason or note
-        return Reading(page, note, self._links.resolve(page.base, page.links), body=decoded.body)
+        targets = self._links.resolve(page.base, page.links)
+        cost = self._costs.charge(exchange.url, min(most, len(decoded.body)), thread_time() - began)
+        return Reading(page, note, targets, body=decoded.body, cpu=cost)
 
     def read_declaration(self, answer: Answer, pdf: PdfReading | None) -> Reading:
         """A file in which a site says what may be done with its content: of one kind the rules are read."""
@@ -79,7 +89,7 @@ class PageReader:
             return Reading(note=f"not decoded: {decoded.reason}")
         is_tdmrep = target_of(answer.exchange.url) == TDMREP
         rules = read_tdmrep(decoded.body[: self._settings.fetch.max_parsed]) if is_tdmrep else ""
-        return Reading(note=_note(decoded, len(decoded.body)), directives=rules)
+        return Reading(note=_note(decoded, len(decoded.body), 0), directives=rules)
 
     def with_content(self, reading: Reading, page: PageContent) -> Reading:
         """The same answer, read by users' code."""
@@ -95,12 +105,13 @@ class PageReader:
         return None if isinstance(decoded, Undecodable) else await self._pdfs.read(decoded.body)
 
 
-def _note(decoded: Decoded, most: int) -> str:
+def _note(decoded: Decoded, most: int, longest: int) -> str:
     read = min(len(decoded.body), most)
     if decoded.truncated:
         return f"{CUT} {read:,} bytes: inflates beyond fetch.max_decoded or fetch.max_ratio"
     if read < len(decoded.body):
-        return f"{CUT} {read:,} bytes: longer than fetch.max_parsed"
+        why = "longer than fetch.max_parsed" if most >= longest else "its site takes too long to read"
+        return f"{CUT} {read:,} bytes: {why}"
     if decoded.mislabelled:
         return "not coded, although its headers say so"
     return "" if decoded.complete else "the coded body breaks off or is damaged"

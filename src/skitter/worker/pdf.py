@@ -16,6 +16,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 import msgspec
 
 from skitter.confinement import child_environment
+from skitter.extras import advice, has
 from skitter.parse.pdf import PdfReading
 from skitter.settings import FetchSettings
 
@@ -35,8 +36,11 @@ class PdfReader:
         self._turn = asyncio.Lock()
         self._child: Process | None = None
         self._asked = 0
+        self._is_installed = has("pypdfium2")
 
     async def read(self, body: bytes) -> PdfReading:
+        if not self._is_installed:
+            return PdfReading(reason=advice("pypdfium2"))
         try:
             async with asyncio.timeout(_PATIENCE * self._seconds):
                 await self._turn.acquire()

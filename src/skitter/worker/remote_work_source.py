@@ -129,6 +129,8 @@ class RemoteWorkSource:
         self._seals = KeptSeals()
         self.sent_links = SentLinks()
         self.notes: ServerNotes | None = None
+        self.verifies_tls = False
+        """Whether certificates are checked whatever the server says of a host."""
         self.in_flight: Callable[[], int] = lambda: 0
         self.held: Callable[[], int] = lambda: 0
         self._concurrency = 0
@@ -377,6 +379,7 @@ class RemoteWorkSource:
         return replace(
             lease,
             deadline=asked_at + (lease.deadline - now),
+            verify_tls=lease.verify_tls or (None if self.verifies_tls else lease.verify_tls),
             not_before=self._clock.now() + (lease.not_before - now),
             closes_at=None if lease.closes_at is None else asked_at + (lease.closes_at - now),
         )

@@ -6,7 +6,7 @@ and keeps nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -23,9 +23,11 @@ from skitter.model import (
     FailureKind,
     Fetched,
     LinkBatch,
+    LinkColumns,
     Result,
     RobotsRead,
     Task,
+    TaskKind,
     UrlKey,
     Via,
 )
@@ -56,11 +58,14 @@ class Answer(msgspec.Struct, frozen=True):
 
 class LinkChoice(msgspec.Struct, frozen=True):
     """What users' code says of a page's links: which are followed (None: all of them), with which priorities, and
-    which others."""
+    which others. In a focused crawl `promising` links have a priority of their own, and `off` pages off the topic
+    in a row lead to all of them."""
 
     kept: Mapping[str, int | None] | None = None
-    followed: Sequence[tuple[str, int | None]] = ()
+    followed: Sequence[tuple[str, int | None, str]] = ()
     priority: int | None = None
+    promising: Mapping[str, int] = {}
+    off: int = 0
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -81,6 +86,10 @@ class Reading(msgspec.Struct, frozen=True):
     choice: LinkChoice | None = None
     items: Mapping[str, Sequence[Item]] | None = None
     extracted: tuple[Extracted, ...] = ()
+    score: float | None = None
+    """How much it is about the topic of a focused crawl."""
+    cpu: float = 0.0
+    """Seconds that reading it took, if they were too many."""
 
 
 class ResultMaker:
@@ -154,6 +163,7 @@ class ResultMaker:
             simhash=self._fingerprint(page.text) if page and self._fingerprint else None,
             canonical=canonical.url if canonical is not None else "",
             figures=figures(page.text, task.url, page.title) if page and self._fingerprint else b"",
+            score=reading.score,
         )
 
     def _links_of(
@@ -171,26 +181,30 @@ class ResultMaker:
             if canonical is not None:
                 links = (*pack([canonical]), *links)
         if page.requisites:
+            # a page's own nesting counts pages, not files
+            level = 1 if task.kind is TaskKind.PAGE else task.nesting + 1
             # after the links: what is both is a page
             links += self._links.discover_requisites(
-                task.key, task.url, task.depth, page.base, page.requisites, task.nesting + 1
+                task.key, task.url, task.depth, page.base, page.requisites, level
             )
         return links
 
     def _chosen(self, task: Task, links: tuple[LinkBatch, ...], choice: LinkChoice) -> tuple[LinkBatch, ...]:
-        """A batch for each priority, the most urgent first."""
+        """A batch for each priority, the most urgent first; of what users' code follows, with its name."""
         by_priority: dict[int | None, dict[str, UrlKey]] = {}
-        told: set[str] = set()
-        for url, priority in choice.followed:
+        told: dict[str, str] = {}
+        for url, priority, who in choice.followed:
             if url not in told and (found := normalise(url)) is not None and found != task.url:
-                told.add(found)
+                told[found] = who
                 by_priority.setdefault(priority, {})[found] = self._keys.key_of(found)
         for link_batch in links:
             for url, key in zip(urls_of(link_batch), keys_of(link_batch), strict=True):
                 if url in told or (choice.kept is not None and url not in choice.kept):
                     continue
                 priority = choice.kept.get(url) if choice.kept is not None else None
-                by_priority.setdefault(choice.priority if priority is None else priority, {})[url] = key
+                if priority is None:
+                    priority = choice.promising.get(url, choice.priority)
+                by_priority.setdefault(priority, {})[url] = key
         ranked = sorted(by_priority, key=lambda priority: -1 if priority is None else -priority - 2)
         return tuple(
             LinkBatch(
@@ -199,6 +213,8 @@ class ResultMaker:
                 task.depth + 1,
                 parent=task.key,
                 priority=priority,
+                nesting=choice.off,
+                columns=_who_follows(by_priority[priority], told),
             )
             for priority in ranked
         )
@@ -213,6 +229,12 @@ class ResultMaker:
         return Discovered(
             url=url, key=key, host=host_of(url), depth=task.depth, via=Via.CANONICAL, parent=task.key
         )
+
+
+def _who_follows(urls: Iterable[str], told: Mapping[str, str]) -> LinkColumns | None:
+    """The extractors that follow these links, for `explain`; None where the page alone does."""
+    names = tuple(told.get(url, "") for url in urls) if told else ()
+    return LinkColumns(rel=names) if any(names) else None
 
 
 def _breaks_off(decoded: Decoded) -> str:

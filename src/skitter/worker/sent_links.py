@@ -1,9 +1,9 @@
 """Links that need not cross the wire, because an earlier page of the same host sent them already.
 
 On the worker's side, before a batch is sent. The frontier knows nine of ten links of a page. A link within its
-host says nothing new the second time; one from elsewhere counts as a vote and is always sent. Only links of
-accepted pages are remembered, and none once the server was started anew: it may have lost its last second.
-Bounded.
+host says nothing new the second time; one from elsewhere counts as a vote, and one with a priority may raise its
+URL's: both are always sent. Only links of accepted pages are remembered, and none once the server was started
+anew: it may have lost its last second. Bounded.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SentLinks:
         for link_batch in result.link_batches:
             numbers = (
                 self._sent.find_missing(link_batch.keys, ident)
-                if link_batch.via is _LINK
+                if link_batch.via is _LINK and link_batch.priority is None
                 else range(size(link_batch))
             )
             if len(numbers) == size(link_batch):

@@ -28,6 +28,11 @@ class ServerNotes:
         self._log.write(Event.SERVER_JOINED, worker=self._worker, server=self._server)
         self._log.flush()
 
+    def warn(self, what: str) -> None:
+        self._note(what)
+        self._log.write(Event.SERVER_DOUBTED, worker=self._worker, server=self._server, why=what)
+        self._log.flush()
+
     def lost(self, why: str) -> None:
         if self._is_lost:
             return

@@ -47,6 +47,7 @@ from skitter.worker.sitemap_files import SitemapFiles
 if TYPE_CHECKING:
     from skitter.identities.session import Sessions
     from skitter.worker.extractors import Extractors
+    from skitter.worker.focusing import Focus
 
 _NOTHING_READ = Reading()
 _UNREAD, _READ_AS_PDF = Document.UNREAD, Document.READ_AS_PDF
@@ -64,9 +65,11 @@ class Step:
         readers: Readers = STANDARD,
         extractors: Extractors | None = None,
         sessions: Sessions | None = None,
+        focus: Focus | None = None,
     ) -> None:
         self._fetcher = fetcher
         self._sessions = sessions
+        self._focus = focus
         self._clock = clock
         # of a crawl without users' code nothing of it is loaded
         self._packer = Packer(settings.archive, (ITEMS,) if extractors is not None else ())
@@ -78,9 +81,14 @@ class Step:
         keeps_links = "links" in settings.archive.tables
         self._tells_links = keeps_links or settings.archive.metadata
         fingerprint = _simhash() if settings.crawl.near_duplicates else None
-        needs_text = fingerprint is not None or "text" in settings.archive.tables
+        needs_text = fingerprint is not None or "text" in settings.archive.tables or focus is not None
         self._reader = PageReader(
-            settings, links, pdfs, readers, needs_text=needs_text, needs_anchors=keeps_links
+            settings,
+            links,
+            pdfs,
+            readers,
+            needs_text=needs_text,
+            needs_anchors=keeps_links or focus is not None,
         )
         self._sitemaps = SitemapFiles(settings.sitemaps, keys, clock, self._cpu_turns)
         self._longest = settings.sitemaps.max_body
@@ -136,12 +144,14 @@ class Step:
                 reading = await self._extraction.extract(task, answer, reading)
                 if not self._cpu_turns.try_take():
                     await self._cpu_turns.take()
+            if self._focus is not None and row.is_extracted:
+                reading = self._focus.rank(task, reading)
             identity = "" if session is None else session.name_for(is_robots=row.is_rules)
             result, parcel = self._packed(row, task, answer, kept, reading, identity)
         finally:
             self._fetcher.release(came)
         left = None if session is None else session.changes()
-        outcome = _outcome(lease, task, came.sent_at, came.ended_at, result, came.address, left)
+        outcome = _outcome(lease, task, came.sent_at, came.ended_at, result, came.address, left, reading.cpu)
         return Delivery(outcome, parcel, came.reused_connection, reading.extracted)
 
     def _packed(
@@ -191,6 +201,7 @@ class Step:
             simhash=result.simhash if isinstance(result, Fetched) else None,
             items=reading.items,
             identity=identity,
+            score=reading.score,
         )
 
 
@@ -219,6 +230,7 @@ def _outcome(
     result: Result,
     address: str = "",
     session: bytes | None = None,
+    cpu: float = 0.0,
 ) -> Outcome:
     return Outcome(
         host=lease.host,
@@ -230,4 +242,5 @@ def _outcome(
         result=result,
         address=address,
         session=session,
+        cpu=cpu,
     )

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from zlib import crc32
 
 import msgspec
 
@@ -22,6 +23,7 @@ FORMAT = 2
 _MARK = b"\xc1"  # which no message of msgpack begins with
 _FRAME = 5
 _PAIR = b"\x92"  # an array of two: the place of a record, and its rows
+_EARLIER = b"\xdc\0\x21"  # an array of 33: a row of 0.1, which wrote no heading
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -36,8 +38,15 @@ class _Shape(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Heading(msgspec.Struct, frozen=True, tag="skitter-rows"):
+    """`check` tells a heading of another version from a damaged one; those of 0.2's first days have none."""
+
     format: int
     tables: dict[str, tuple[_Shape, ...]]
+    check: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        return self.check == _check_of(self.format, self.tables)
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
@@ -48,6 +57,18 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     rows: dict[str, list[list[Any]]]
 
 
+class Salvaged(NamedTuple):
+    """Bytes of a damaged journal, from `start` to `end`: an entry, or None where they are none."""
+
+    start: int
+    end: int
+    entry: Entry | None
+
+
+class DamagedHeading(Exception):
+    """A journal no longer says of which tables its rows are."""
+
+
 _decode_entry = msgspec.msgpack.Decoder(Entry).decode
 _decode_heading = msgspec.msgpack.Decoder(_Heading).decode
 
@@ -55,7 +76,11 @@ _decode_heading = msgspec.msgpack.Decoder(_Heading).decode
 def heading(tables: Sequence[Table]) -> bytes:
     """What the journal of these tables begins with."""
     shapes = {table.name: tuple(map(_shape_of, table.columns)) for table in tables}
-    return _framed(_encode(_Heading(FORMAT, shapes)))
+    return _framed(_encode(_Heading(FORMAT, shapes, _check_of(FORMAT, shapes))))
+
+
+def _check_of(number: int, shapes: dict[str, tuple[_Shape, ...]]) -> int:
+    return crc32(_encode((number, shapes)))
 
 
 def _shape_of(column: Column) -> _Shape:
@@ -74,18 +99,22 @@ def _framed(message: bytes) -> bytes:
 
 def read_tables(path: Path, length: int) -> tuple[Table, ...] | None:
     """The tables of a journal's first `length` bytes; none where a hole stands for rows that are in Parquet, and
-    the journal was made anew without them."""
+    the journal was made anew without them. Raises `DamagedHeading`."""
     with path.open("rb") as journal:
         start = journal.read(min(length, _FRAME))
         if not any(start):
             return None
-        message = journal.read(int.from_bytes(start[1:], "little"))
+        message = journal.read(min(length, int.from_bytes(start[1:], "little")))
+    if start[:1] == _MARK and message.startswith(_EARLIER):
+        raise _of_another_version(path)
     try:
         found = _decode_heading(message)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise _of_another_version(path) from None
-    if found.format != FORMAT:
+        raise DamagedHeading from None
+    if found.format != FORMAT and found.is_whole:
         raise _of_another_version(path)
+    if start[:1] != _MARK or found.format != FORMAT or (found.check and not found.is_whole):
+        raise DamagedHeading
     return tuple(
         Table(name, tuple(Column(c.name, c.kind, c.source, "", "", c.fields, c.repeats) for c in columns))
         for name, columns in found.tables.items()
@@ -106,10 +135,50 @@ def has_shape_of(journal: Sequence[Table], wanted: Sequence[Table]) -> bool:
 
 def entries(journal: bytes | bytearray | memoryview) -> Iterator[Entry]:
     """Raises `msgspec.DecodeError` when the journal is damaged. Zeros are a hole, see `read_tables`."""
+    at = 0
     for start, end in _frames(journal):
+        if start - _FRAME > at and bytes(journal[at : start - _FRAME]).strip(b"\0"):
+            raise msgspec.DecodeError("there are bytes between two rows")
         message = memoryview(journal)[start:end]
         if message[:1] == _PAIR:
             yield _decode_entry(message)
+        else:
+            _decode_heading(message)
+        at = end
+
+
+def salvaged(journal: bytes) -> Iterator[Salvaged]:
+    """All of a damaged journal but its heading and its holes. No text of a page can pass for a frame: the mark is
+    no byte of UTF-8."""
+    at = read = 0
+    while (mark := journal.find(_MARK, at)) >= 0:
+        found = _frame_at(journal, mark)
+        if found is None:
+            at = mark + 1
+            continue
+        if journal[read:mark].strip(b"\0"):
+            yield Salvaged(read, mark, None)
+        if found.entry is not None:
+            yield found
+        at = read = found.end
+    if journal[read:].strip(b"\0"):
+        yield Salvaged(read, len(journal), None)
+
+
+def _frame_at(journal: bytes, mark: int) -> Salvaged | None:
+    """Of an entry, or of a heading; None when there is neither."""
+    start = mark + _FRAME
+    end = start + int.from_bytes(journal[mark + 1 : start], "little")
+    if end > len(journal) or start > len(journal):
+        return None
+    message = memoryview(journal)[start:end]
+    try:
+        if message[:1] == _PAIR:
+            return Salvaged(mark, end, _decode_entry(message))
+        _decode_heading(message)
+        return Salvaged(mark, end, None)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def whole_frames(journal: bytes | bytearray) -> int:

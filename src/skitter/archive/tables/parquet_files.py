@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from skitter.archive.schema import ITEM, PLACE, URL_PART, Column, Kind, Table
-from skitter.archive.tables.journal import Entry, entries, whole_frames
+from skitter.archive.set_aside import set_rows_aside
+from skitter.archive.tables.journal import Entry, entries, salvaged, whole_frames
 from skitter.archive.tables.parts import part_path, write_part
 from skitter.archive.tables.rows import stored_columns
 from skitter.archive.tables.table_writer import Stretch
@@ -42,35 +43,64 @@ _TYPES = {
 _NOT_COMPARED = (Kind.LONG, Kind.STRUCTS)
 # Level 3 saves another 4 % of the bytes for a third more time.
 _LEVEL = 1
+# Bytes. Longer than what one answer may have of rows.
+_LONGEST_FRAME = 1 << 28
+# What msgspec, Arrow and we say of rows that are not of their tables.
+_DAMAGE = (
+    msgspec.MsgspecError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+    NotImplementedError,
+)
 
 
 def write_stretch(task: Stretch) -> int:
     """As one part of each table; returns where it ends. Of a table without rows an empty part is written: its
-    name says that the journal was read so far."""
+    name says that the journal was read so far. Rows that cannot be read are set aside."""
     content = _read(task)
     end = task.start + len(content)
-    found = _entries(task, content)
-    for number, table in enumerate(task.tables):
+    try:
+        found = _entries(content)
+        built = [build_table(table, found, task.segment) for table in task.tables]
+    except _DAMAGE:
+        found = _salvage(task, content)
+        built = [build_table(table, found, task.segment) for table in task.tables]
+    for number, (table, rows) in enumerate(zip(task.tables, built, strict=True)):
         if number:
             reach(Point.BETWEEN_PARTS)
-        try:
-            built = build_table(table, found, task.segment)
-        except (ValueError, TypeError, OverflowError) as error:
-            # Arrow's words for a value that is not of its column's type.
-            raise _damaged(task, str(error)) from error
         path = part_path(Path(task.folder), table.name, task.stem, task.start, end)
-        write_part(path, encode_parquet(built, table.columns))
+        write_part(path, encode_parquet(rows, table.columns))
     return end
 
 
-def _entries(task: Stretch, content: bytes) -> list[Entry]:
-    whole = whole_frames(content)
-    if any(content[whole:]):
-        raise _damaged(task, "a row breaks off")
+def _entries(content: bytes) -> list[Entry]:
+    if content[whole_frames(content) :].strip(b"\0"):
+        raise ValueError("a row breaks off")
+    return [*entries(content)]
+
+
+def _salvage(task: Stretch, content: bytes) -> list[Entry]:
+    """What can be read of a damaged stretch; the rest is set aside."""
+    found: list[Entry] = []
+    for start, end, entry in salvaged(content):
+        if entry is not None and _fits(task, entry):
+            found.append(entry)
+        else:
+            set_rows_aside(Path(task.folder), task.stem, task.start + start, content[start:end])
+    return found
+
+
+def _fits(task: Stretch, entry: Entry) -> bool:
+    """Whether its rows are rows of the tables."""
     try:
-        return [*entries(content)]
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _damaged(task, str(error)) from error
+        for table in task.tables:
+            build_table(table, [entry], task.segment)
+    except _DAMAGE:
+        return False
+    return True
 
 
 def _read(task: Stretch) -> bytes:
@@ -85,11 +115,11 @@ def _read(task: Stretch) -> bytes:
                 return content[:whole]
             if len(content) < most:
                 raise OSError(errno.EIO, f"{task.journal} is shorter than what was committed of it")
+            if most >= _LONGEST_FRAME:
+                # A length that is damaged: up to the last row behind it that is whole.
+                ends = [each.end for each in salvaged(content) if each.entry is not None]
+                return content[: ends[-1]] if ends else content
             most *= 2
-
-
-def _damaged(task: Stretch, reason: str) -> OSError:
-    return OSError(errno.EIO, f"the rows in {task.journal} from byte {task.start} on are damaged ({reason})")
 
 
 def build_table(table: Table, found: Sequence[Entry], segment: str) -> pa.Table:
@@ -139,7 +169,7 @@ def _structs(column: Column, values: Sequence[Sequence[str]]) -> pa.Array:
     lists = [pc.split_pattern(texts, "\n") for texts in lines]
     ends = lists[0].offsets
     if any(not each.offsets.equals(ends) for each in lists):
-        raise OSError(errno.EIO, f"the {column.name} of a page do not agree on their number: damaged rows")
+        raise ValueError(f"the {column.name} of a page do not agree on their number")
     structs = pa.StructArray.from_arrays([each.values for each in lists], names=column.fields)
     return pa.ListArray.from_arrays(ends, structs)
 

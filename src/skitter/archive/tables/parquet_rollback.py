@@ -14,12 +14,22 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from skitter.archive.schema import PAGES, TABLES, Column, Kind
+from skitter.archive.set_aside import set_part_aside
 from skitter.archive.tables.parquet_files import encode_parquet
-from skitter.archive.tables.parts import part_path, parts_of, sync_tables, table_folders, write_part
+from skitter.archive.tables.parts import (
+    Part,
+    part_path,
+    parts_of,
+    sync_tables,
+    table_folders,
+    write_part,
+)
 from skitter.archive.tables.table_writer import Rollback
 
 _KEY = ["url", "fetch_time"]
 _OFFSET = "warc_record_offset"
+# pyarrow reads a damaged file with any of these; a file that is not there is none of them.
+_DAMAGE = (pa.ArrowException, ValueError, TypeError, LookupError)
 
 
 def roll_back(task: Rollback) -> int:
@@ -31,23 +41,38 @@ def roll_back(task: Rollback) -> int:
         for part in parts_of(folder, table, task.stem):
             if part.end <= task.rows_length:
                 continue
-            if part.start < task.rows_length:
-                cut = part_path(folder, table, task.stem, part.start, task.rows_length)
-                rows = _with_keys(pq.read_table(part.path, partitioning=None), kept)
-                write_part(cut, encode_parquet(rows, _columns(table, rows.schema)))
-            os.unlink(part.path)
+            if part.start >= task.rows_length or _cut(task, table, part, kept):
+                os.unlink(part.path)
+            else:
+                set_part_aside(part.path)
     sync_tables(folder)
     return task.rows_length
 
 
-def _committed_keys(task: Rollback) -> set[tuple[str, int]]:
-    """Of the rows in the part that the mark lies in."""
+def _cut(task: Rollback, table: str, part: Part, kept: set[tuple[str, int]] | None) -> bool:
+    """Write the part anew, with the rows that are kept; False where it cannot be read."""
+    if kept is None:
+        return False
+    try:
+        rows = _with_keys(pq.read_table(part.path, partitioning=None), kept)
+    except _DAMAGE:
+        return False
+    cut = part_path(Path(task.folder), table, task.stem, part.start, task.rows_length)
+    write_part(cut, encode_parquet(rows, _columns(table, rows.schema)))
+    return True
+
+
+def _committed_keys(task: Rollback) -> set[tuple[str, int]] | None:
+    """Of the rows in the part that the mark lies in; None where it cannot be read."""
     parts = parts_of(Path(task.folder), PAGES.name, task.stem)
     crossing = [part for part in parts if part.start < task.rows_length < part.end]
     if not crossing:
         return set()
-    rows = pq.read_table(crossing[0].path, columns=[*_KEY, _OFFSET], partitioning=None)
-    return {*_keys(rows.filter(pc.less(rows[_OFFSET], task.length)))}
+    try:
+        rows = pq.read_table(crossing[0].path, columns=[*_KEY, _OFFSET], partitioning=None)
+        return {*_keys(rows.filter(pc.less(rows[_OFFSET], task.length)))}
+    except _DAMAGE:
+        return None
 
 
 def _keys(rows: pa.Table) -> list[tuple[str, int]]:

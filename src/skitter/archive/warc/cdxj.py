@@ -20,6 +20,7 @@ TEMPORARY = ".tmp"
 _MERGE_WIDTH = 128
 _BUFFER = 1 << 20
 _OFFSET = re.compile(rb'"offset": "(\d+)"')
+_LINE = re.compile(rb'[^ ]+ \d{14} \{"url": .*"offset": "\d{1,18}", "filename": "[^"]*"\}\n')
 _json = msgspec.json.encode
 
 
@@ -58,18 +59,23 @@ def line_end(offset: int, length: int, segment: str) -> bytes:
     return f'"length": "{length}", "offset": "{offset}", "filename": "{segment}"}}\n'.encode()
 
 
-def write_sorted(journal: Path, length: int, index: Path) -> None:
-    """Sort a committed journal into an index, in memory: a segment of 1 GB has about 25 MB of lines."""
+def write_sorted(journal: Path, length: int, index: Path) -> bytes:
+    """Sort a committed journal into an index, in memory: a segment of 1 GB has about 25 MB of lines. Returns what
+    is no line, and is left out."""
     with journal.open("rb") as source:
         lines = source.read(length).splitlines(keepends=True)
-    lines.sort()
-    _replace(index, lines)
+    sound = [line for line in lines if _LINE.fullmatch(line)]
+    damaged = b"" if len(sound) == len(lines) else b"".join(n for n in lines if not _LINE.fullmatch(n))
+    sound.sort()
+    _replace(index, sound)
+    return damaged
 
 
 def write_journal(index: Path, length: int, journal: Path) -> None:
     """The reverse of `write_sorted`: the lines of a segment's first `length` bytes, in the order of records."""
-    lines = ((int(_OFFSET.findall(line)[-1]), line) for line in index.read_bytes().splitlines(keepends=True))
-    _replace(journal, [line for offset, line in sorted(lines) if offset < length])
+    lines = index.read_bytes().splitlines(keepends=True)
+    placed = ((int(_OFFSET.findall(line)[-1]), line) for line in lines if _LINE.fullmatch(line))
+    _replace(journal, [line for offset, line in sorted(placed) if offset < length])
 
 
 def write_merged(indexes: list[Path], merged: Path) -> None:

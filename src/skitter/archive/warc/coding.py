@@ -3,10 +3,12 @@
 Between the bytes of a record and those of a segment, for who writes and for who reads. gzip: a member a record.
 zstd: a frame a record, with its size and a check sum, without a dictionary, so that any zstd reads the file from
 front to back. A segment is of one coding from its first record to its last, and its name alone says of which.
+Files of others may be plain: those are read, and never written.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, cast
@@ -119,6 +121,59 @@ def _zstd_inflate(member: bytes, most: int) -> bytes | None:
     return _HERE.zstd.decompress(member, allow_extra_data=False)
 
 
+class NoRecord(Exception):
+    """Bytes that are no plain record."""
+
+
+class _PlainDecoder:
+    """A record that is not compressed ends where its own header says."""
+
+    def __init__(self) -> None:
+        self.eof = False
+        self.unused_data = b""
+        self._head = b""
+        self._left = -1
+
+    def decompress(self, piece: memoryview, /) -> bytes:
+        data = bytes(piece)
+        if self._left < 0:
+            self._head += data
+            if not self._read_head():
+                return b""
+            data = self._head
+        data, self.unused_data = data[: self._left], data[self._left :]
+        self._left -= len(data)
+        self.eof = not self._left
+        return data
+
+    def _read_head(self) -> bool:
+        if not self._head.startswith(_PLAIN_MAGIC[: len(self._head)]):
+            raise NoRecord("not a plain record")
+        end = self._head.find(_BLANK_LINE)
+        if end < 0:
+            if len(self._head) > _LONGEST_HEAD:
+                raise NoRecord("the header has no end")
+            return False
+        length = _CONTENT_LENGTH.search(self._head, 0, end + 2)
+        if length is None:
+            raise NoRecord("no Content-Length")
+        self._left = end + len(_BLANK_LINE) + int(length[1]) + len(_BLANK_LINE)
+        return True
+
+
+def _plain_inflate(member: bytes, most: int) -> bytes | None:
+    return member if len(member) <= most else None
+
+
+def _plain_coder(level: int) -> Coder:
+    return Coder(PLAIN, bytes, bytes)
+
+
+_PLAIN_MAGIC = b"WARC/"
+_BLANK_LINE = b"\r\n\r\n"
+_LONGEST_HEAD = 1 << 16
+_CONTENT_LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*([0-9]{1,15})[ \t]*\r\n", re.IGNORECASE)
+
 GZIP = Coding(
     "gzip",
     ".warc.gz",
@@ -141,8 +196,20 @@ ZSTD = Coding(
     _zstd_beginning,
     _zstd_inflate,
 )
+PLAIN = Coding(
+    "plain",
+    ".warc",
+    "record",
+    _PLAIN_MAGIC,
+    NoRecord,
+    _plain_coder,
+    _PlainDecoder,
+    lambda start, most: bytes(start[:most]),
+    _plain_inflate,
+)
 CODINGS = {coding.name: coding for coding in (GZIP, ZSTD)}
 SUFFIXES = tuple(coding.suffix for coding in CODINGS.values())
+READABLE_SUFFIXES = (*SUFFIXES, PLAIN.suffix)
 
 
 def is_segment(name: str) -> bool:
@@ -152,7 +219,8 @@ def is_segment(name: str) -> bool:
 
 def coding_of(segment: str) -> Coding:
     """By the name of its file, growing or finished."""
-    return ZSTD if segment.removesuffix(OPEN).endswith(ZSTD.suffix) else GZIP
+    name = segment.removesuffix(OPEN)
+    return next((coding for coding in (ZSTD, PLAIN) if name.endswith(coding.suffix)), GZIP)
 
 
 def stem_of(segment: str) -> str:

@@ -195,9 +195,12 @@ def revisit_record(head: bytes, record_id: str, fields: str) -> bytes:
 def revisit_fields(original: Copy, status: int) -> str:
     """WARC 1.1, 6.7: which profile, and the copy that a reader takes the payload from."""
     profile = "server-not-modified" if status == 304 else "identical-payload-digest"
+    ident = _line(original.record_id).strip("<>")
+    # Of a copy in another archive only its URL and time are known, by which readers find it.
+    named = f"WARC-Refers-To: <{ident}>\r\n" if ident else ""
     return (
         f"WARC-Profile: {_PROFILES}{profile}\r\n"
-        f"WARC-Refers-To: <{_line(original.record_id).strip('<>')}>\r\n"
+        f"{named}"
         f"WARC-Refers-To-Target-URI: {target_uri(original.url)}\r\n"
         f"WARC-Refers-To-Date: {warc_date(original.fetched_at)}\r\n"
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from skitter.collection.collection import Collection, Page
+from skitter.collection.export.csv_cells import harmless
 from skitter.collection.export.markdown import markdown_of
 from skitter.collection.export.names import file_name
 from skitter.collection.record import Record
@@ -135,7 +136,8 @@ def write_files(collection: Collection, target: Path, where: str, advance: Advan
             path = target / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(whole.decoded())
-            rows.writerow((name, _storable(own.url), page.fetched_at.isoformat(), page.status, mime))
+            cells = (name, _storable(own.url), page.fetched_at.isoformat(), page.status, mime)
+            rows.writerow(map(harmless, cells))
             written += 1
     return written
 

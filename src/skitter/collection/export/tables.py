@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skitter.collection.captures import whole_lines
 from skitter.collection.collection import Collection
+from skitter.collection.export.csv_cells import harmless_in_sql
 from skitter.collection.tables import columns_of, sql_fault
 from skitter.errors import UsageError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 Advance = Callable[[int], None]
 
@@ -55,7 +60,8 @@ def write_items(
     with collection.duckdb() as database:
         try:
             rows = f'select * from "{name}" {condition if where.strip() else ""} order by url'
-            database.execute(f"copy ({rows}) to '{file}' ({ITEM_FORMS[form]})")
+            shown = _harmless(database, rows) if form == "csv" else rows
+            database.execute(f"copy ({shown}) to '{file}' ({ITEM_FORMS[form]})")
             found = database.execute(f"select count(*) from ({rows})").fetchone()
         except duckdb.CatalogException:
             raise UsageError(
@@ -66,6 +72,12 @@ def write_items(
         except duckdb.Error as error:
             raise sql_fault(error) from error
     return int(found[0]) if found else 0
+
+
+def _harmless(database: DuckDBPyConnection, rows: str) -> str:
+    described = database.execute(f"describe {rows}").fetchall()
+    texts = [harmless_in_sql(column) for column, kind, *_ in described if kind == "VARCHAR"]
+    return f"select * replace ({', '.join(texts)}) from ({rows})" if texts else rows
 
 
 def _errno_of(error: Exception) -> int:

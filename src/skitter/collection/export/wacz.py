@@ -15,6 +15,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from skitter import __version__
 from skitter.archive.warc import records
@@ -29,7 +30,10 @@ from skitter.collection.export.tables import index_lines
 from skitter.collection.layout import SegmentAt
 from skitter.collection.members import Member, read_members
 from skitter.collection.record import Record
+from skitter.errors import ArchiveFailed
+from skitter.extras import need
 from skitter.model import RecordAt
+from skitter.parse.media import HTML, XHTML
 
 Advance = Callable[[int], None]
 _BLOCK = 1 << 20
@@ -38,6 +42,16 @@ _LINES_A_BLOCK = 1024
 FILTERED = "data.warc.gz"
 _LEVEL = 1
 _FIRST_FIELDS = 200
+
+
+class Signing(NamedTuple):
+    """Whether to sign, and with which key; without a file, with a new one that is then forgotten."""
+
+    wanted: bool = False
+    key_file: Path | None = None
+
+
+UNSIGNED = Signing()
 
 
 class _Package:
@@ -64,12 +78,12 @@ class _Package:
             self._resources.append({"name": name.lower(), "path": path, "hash": said, "bytes": size})
         return said
 
-    def close(self, title: str, main_page: Page | None, now: float) -> None:
+    def close(self, about: dict[str, object], main_page: Page | None, now: float, signing: Signing) -> None:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
         package: dict[str, object] = {
             "profile": "data-package",
             "wacz_version": "1.1.1",
-            "title": title,
+            **about,
             "software": f"skitter {__version__}",
             "created": stamp,
             "modified": stamp,
@@ -80,7 +94,12 @@ class _Package:
             package["mainPageDate"] = main_page.fetched_at.strftime("%Y-%m-%dT%H:%M:%SZ")
         text = json.dumps(package, indent=2).encode()
         said = self.add("datapackage.json", iter((text,)), deflated=True, listed=False)
-        digest = {"path": "datapackage.json", "hash": said}
+        digest: dict[str, object] = {"path": "datapackage.json", "hash": said}
+        if signing.wanted:
+            need("cryptography")
+            from skitter.collection.export.signing import sign
+
+            digest["signedData"] = sign(said, stamp, signing.key_file)
         self.add("datapackage-digest.json", iter((json.dumps(digest).encode(),)), deflated=True, listed=False)
         self._zip.close()
 
@@ -88,7 +107,14 @@ class _Package:
         self._zip.close()
 
 
-def write_wacz(collection: Collection, target: Path, where: str, advance: Advance, now: float) -> int:
+def write_wacz(
+    collection: Collection,
+    target: Path,
+    where: str,
+    advance: Advance,
+    now: float,
+    signing: Signing = UNSIGNED,
+) -> int:
     package = _Package(target, now)
     try:
         if where.strip():
@@ -98,11 +124,24 @@ def write_wacz(collection: Collection, target: Path, where: str, advance: Advanc
         _add_index(package, lines)
         condition = f"({where}) and {READABLE}" if where.strip() else READABLE
         written, first = _add_pages(collection, package, condition, advance)
-        package.close(Path(collection.name).name or "crawl", first, now)
+        package.close(_about(collection), first, now, signing)
     except BaseException:
         package.abandon()
         raise
     return written
+
+
+def _about(collection: Collection) -> dict[str, object]:
+    """By the names of the data package standard."""
+    told = collection.about
+    found: dict[str, object] = {"title": told.title or Path(collection.name).name or "crawl"}
+    if told.description:
+        found["description"] = told.description
+    if told.publisher:
+        found["contributors"] = [{"title": told.publisher, "role": "publisher"}]
+    if told.is_part_of:
+        found["isPartOf"] = told.is_part_of
+    return found
 
 
 def _add_segments(collection: Collection, package: _Package) -> Iterator[bytes]:
@@ -161,24 +200,36 @@ def _add_pages(
 
     def lines() -> Iterator[bytes]:
         nonlocal count
-        yield b'{"format": "json-pages-1.0", "id": "pages", "title": "All pages", "hasText": false}\n'
+        yield b'{"format": "json-pages-1.0", "id": "pages", "title": "All pages", "hasText": true}\n'
         for page in collection.pages(where):
             advance(1)
             count += 1
             if not found or (page.depth == 0 and found[0].depth != 0):
                 found[:] = [page]
-            yield _page_line(page, count)
+            yield _page_line(page, count, _text(collection, page))
 
     package.add("pages/pages.jsonl", lines(), deflated=True)
     return count, found[0] if found else None
 
 
-def _page_line(page: Page, number: int) -> bytes:
+def _text(collection: Collection, page: Page) -> str:
+    """What a player's search finds a page by."""
+    if page.mime not in (HTML, XHTML):
+        return ""
+    try:
+        text = collection.read(collection.record(page.record)).text
+    except ArchiveFailed:
+        return ""  # what is broken is left out, and named by `skitter verify`
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _page_line(page: Page, number: int, text: str) -> bytes:
     shown = {
         "id": f"{number:08x}",
         "url": page.url,
         "ts": page.fetched_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "title": page.title or page.url,
+        "text": text,
     }
     return json.dumps(shown).encode() + b"\n"
 

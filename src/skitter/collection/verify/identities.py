@@ -30,7 +30,9 @@ class Role(IntEnum):
 
 
 class Identities:
-    def __init__(self) -> None:
+    def __init__(self, *, foreign: bool = False) -> None:
+        """In a `foreign` archive it is no defect to name a record that lies elsewhere, nor to ask in vain."""
+        self._foreign = foreign
         self._files: list[str] = []
         self._buckets = [bytearray() for _ in range(_BUCKETS)]
         self._held = 0
@@ -79,7 +81,12 @@ class Identities:
             elif key in given:
                 _, other_file, other_offset, _ = given[key]
                 where = f"{self._files[other_file]} at {other_offset}"
-                report.defect(self._files[file], offset, f"WARC-Record-ID is also that of {where}")
+                what = f"WARC-Record-ID is also that of {where}"
+                if self._foreign:
+                    # Copies of a file lie beside each other, and wget gives its logs the id of its warcinfo.
+                    report.note(self._files[file], f"{what} (at {offset})")
+                else:
+                    report.defect(self._files[file], offset, what)
             else:
                 given[key] = (role, file, offset, digest)
         self._compare_references(given, references, report)
@@ -96,9 +103,11 @@ class Identities:
             target = given.get(key)
             if target is None:
                 field = "WARC-Concurrent-To" if role == Role.CONCURRENT else "WARC-Refers-To"
-                report.defect(self._files[file], offset, f"{field} names a record that is not in the archive")
+                if not self._foreign:
+                    what = f"{field} names a record that is not in the archive"
+                    report.defect(self._files[file], offset, what)
             elif role == Role.ORIGINAL and _NO_DIGEST not in (digest, target[3]) and digest != target[3]:
                 report.defect(self._files[file], offset, "the revisit's payload digest is not its original's")
         for key, (role, file, offset, _) in given.items():
-            if role == Role.REQUEST and key not in answered:
+            if role == Role.REQUEST and key not in answered and not self._foreign:
                 report.defect(self._files[file], offset, "a request without its response")

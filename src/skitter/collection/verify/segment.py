@@ -44,8 +44,15 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 def check_segment(
-    source: Source, segment: SegmentAt, end: int, identities: Identities, report: Report
+    source: Source,
+    segment: SegmentAt,
+    end: int,
+    identities: Identities,
+    report: Report,
+    *,
+    foreign: bool = False,
 ) -> dict[int, Answer]:
+    """Of a `foreign` file what the standard leaves open is no defect."""
     answers: dict[int, Answer] = {}
     number = identities.file(segment.file)
     if end == 0:
@@ -61,8 +68,14 @@ def check_segment(
             report.advance(member.length)
             continue
         report.count(record.kind, member.length)
-        for fault in _faults(record, segment, member.offset):
+        found = _foreign_faults(record) if foreign else _faults(record, segment, member.offset)
+        for fault in filter(None, found):
             report.defect(segment.file, member.offset, fault)
+        if record.kind == "response" and not (foreign or record.fields.get("warc-concurrent-to")):
+            # So is what was imported from somebody who kept no requests.
+            report.note(
+                segment.file, f"the response at {member.offset} names no request (WARC-Concurrent-To)"
+            )
         _add_identity(identities, record, number, member.offset)
         if record.kind in ("response", "revisit"):
             answers[member.offset] = _answer(record, member)
@@ -84,6 +97,17 @@ def _faults(record: Record, segment: SegmentAt, offset: int) -> list[str]:
     return [fault for fault in found if fault]
 
 
+def _foreign_faults(record: Record) -> list[str]:
+    """What breaks the standard itself: framing, mandatory fields, digests that are not those of the bytes."""
+    found = [excess_fault(record.excess), *_digest_faults(record)]
+    optional = ("names no original", "no WARC-Block-Digest", "no WARC-Payload-Digest")
+    found += _field_faults(record)
+    is_http = record.url.startswith("http") and record.kind == "response"
+    if is_http and not record.status:
+        found.append("the block does not begin with an HTTP status line")
+    return [fault for fault in found if not any(word in fault for word in optional)]
+
+
 def _field_faults(record: Record) -> list[str]:
     fields, found = record.fields, []
     date, ident = record.date, fields.get("warc-record-id", "")
@@ -99,9 +123,9 @@ def _field_faults(record: Record) -> list[str]:
         found.append(f"WARC-Type is {record.kind[:40]!r}" if record.kind else "no WARC-Type")
     if record.kind in _WITH_TARGET and not record.url:
         found.append("no WARC-Target-URI")
-    if record.kind == "response" and not fields.get("warc-concurrent-to"):
-        found.append("the response names no request (WARC-Concurrent-To)")
-    if record.kind == "revisit" and not fields.get("warc-refers-to"):
+    if record.kind == "revisit" and not (
+        fields.get("warc-refers-to") or fields.get("warc-refers-to-target-uri")
+    ):
         found.append("the revisit names no original (WARC-Refers-To)")
     return found
 
@@ -115,8 +139,14 @@ def _digest_faults(record: Record) -> list[str]:
         found.append("no WARC-Block-Digest")
     # The payload of a revisit is its original's: compared with that.
     if record.kind == "response":
-        found.append(_wrong(payload, record.body, "payload") if payload else "no WARC-Payload-Digest")
+        found.append(_payload_fault(record, payload) if payload else "no WARC-Payload-Digest")
     return found
+
+
+def _payload_fault(record: Record, said: str) -> str:
+    """The standard does not say whether transfer coding is part of a payload; both are found."""
+    fault = _wrong(said, record.body, "payload")
+    return fault and _wrong(said, record.payload(), "payload")
 
 
 def _wrong(said: str, content: bytes, what: str) -> str:

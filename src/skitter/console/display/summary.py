@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from skitter.console.display.wording import amounts, counted, moment, plain, rate, refused_by, size, span
+from skitter.headline import over_defaults
 from skitter.model import Refusal
 from skitter.telemetry import Ended, Snapshot
 
@@ -65,14 +66,29 @@ def render_summary(summary: Summary) -> str:
 
 
 def _how_it_ended(summary: Summary) -> str:
-    """A crawl that is complete but for what was taken for a trap says so first: it may be a loss."""
-    last = summary.last
-    refused = last.refusals.get(Refusal.TRAP, 0)
-    if summary.ended is not Ended.COMPLETE or not refused:
+    """A crawl that is complete but for something that nobody asked to leave out says so first."""
+    losses = list(_losses(summary)) if summary.ended is Ended.COMPLETE else []
+    if not losses:
         return HEADLINES[summary.ended]
-    kinds, what = counted(last.refusing, "kind"), "a trap" if last.refusing == 1 else "traps"
-    pages = counted(refused, "page")
-    return f"Complete but for {pages} of {kinds} taken for {what}: {_traps_command(summary)}"
+    if len(losses) == 1:
+        return f"Complete but for {losses[0]}"
+    return "\n".join(("Complete but for", *(f"  {loss}" for loss in losses)))
+
+
+def _losses(summary: Summary) -> Iterator[str]:
+    """Each with the command that shows it or brings it back."""
+    last, folder = summary.last, _path(shlex.quote(summary.folder))
+    if refused := last.refusals.get(Refusal.TRAP, 0):
+        kinds, what = counted(last.refusing, "kind"), "a trap" if last.refusing == 1 else "traps"
+        yield f"{counted(refused, 'page')} of {kinds} taken for {what}: {_traps_command(summary)}"
+    if last.dead:
+        yield f"{counted(last.dead, 'dead letter')}: skitter dead {folder}"
+    undoing = {
+        Refusal.DEPTH: f"skitter crawl --into {folder} --max-depth N",
+        Refusal.BUDGET: f"skitter policy {folder} HOST --budget N",
+    }
+    for reason, words in over_defaults(last.over_defaults).items():
+        yield f"{words}: {undoing[reason]}"
 
 
 def _traps_command(summary: Summary) -> str:
@@ -117,6 +133,8 @@ def _wrapped(text: str, indent: str) -> list[str]:
 def _fetched(last: Snapshot) -> Iterator[str]:
     what = f"{counted(last.pages, 'page')} of {counted(last.hosts_total, 'host')}"
     yield f"{what} in {span(last.elapsed)}, {rate(last.rate_mean)}"
+    if last.scored:
+        yield f"{last.on_topic:,} of {last.scored:,} pages about the topic, {last.on_topic / last.scored:.0%}"
     if last.requisites:
         yield f"{counted(last.requisites, 'file')} that pages need to look as they do"
     warm = f", {min(1.0, last.reused / last.requests):.0%} on open connections" if last.requests else ""

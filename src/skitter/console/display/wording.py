@@ -66,6 +66,7 @@ _REFUSED_BY = {
     "blocked": "a blocked host",
     "blocklist": "a blocklist",
     "trap": "a verdict on a trap",
+    "type_unwanted": "content type",
 }
 
 

@@ -68,6 +68,12 @@ def add_reading(commands: Any, command: Command) -> None:
     verify = command(commands, "verify", "read the whole archive again and name every defect", _verify)
     _add_folder(verify)
     _add_format(verify, ("table", "json"))
+    report = command(
+        commands, "report", "say what an archive holds, lacks and lost, as a page or as JSON", _report
+    )
+    _add_folder(report)
+    report.add_argument("--to", type=Path, metavar="PATH", help="write it to this HTML file too")
+    report.add_argument("--force", action="store_true", help="replace what is at PATH")
     export = command(commands, "export", "write the archive, or a part of it, in another form", _export)
     _add_folder(export)
     export.add_argument("--to", required=True, choices=EXPORTS, help="the form")
@@ -77,7 +83,15 @@ def add_reading(commands: Any, command: Command) -> None:
         "--items", metavar="TYPE", help="the items of this type that extractors made: jsonl, csv or parquet"
     )
     export.add_argument("--force", action="store_true", help="replace what is at PATH")
+    export.add_argument(
+        "--sign", action="store_true", help="sign the WACZ package, with a new key that is then forgotten"
+    )
+    export.add_argument(
+        "--sign-key", type=Path, metavar="FILE", help="sign it with this private key, in PEM form"
+    )
     _add_extract(commands, command)
+    _add_focus(commands, command)
+    _add_page_shell(commands, command)
     _add_sink(commands, command)
 
 
@@ -135,7 +149,53 @@ def _add_extract(commands: Any, command: Command) -> None:
         commands, "plugins", "list extractors, their versions and where they come from", _plugins
     )
     plugins.add_argument("--in", dest="folder", type=Path, metavar="DIR", help="those of this crawl")
+    plugins.add_argument(
+        "--cost", action="store_true", help="with --in, also CPU a page, over up to 200 archived pages"
+    )
     _add_plugins(plugins)
+
+
+def _add_focus(commands: Any, command: Command) -> None:
+    focus = command(commands, "focus", "learn a topic from example pages, or score pages by it", _focus)
+    focus.add_argument("act", choices=("train", "score"), help="train a model, or try one out on pages")
+    focus.add_argument(
+        "pages",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="train: the folder of pages about the topic and that of others; score: pages",
+    )
+    focus.add_argument("--to", type=Path, metavar="FILE", help="train: the model (default topic.json)")
+    focus.add_argument("--model", type=Path, metavar="FILE", help="score: the model (default topic.json)")
+
+
+def _add_page_shell(commands: Any, command: Command) -> None:
+    shell = command(
+        commands,
+        "shell",
+        "try selectors out on one page: fetched politely, or archived",
+        _shell,
+        has_json=False,
+    )
+    shell.add_argument("url", metavar="URL")
+    shell.add_argument(
+        "--in",
+        dest="folder",
+        type=_place,
+        metavar="DIR",
+        help="take it from this archive; nothing is fetched",
+    )
+    shell.add_argument(
+        "-c",
+        dest="code",
+        action="append",
+        default=[],
+        metavar="CODE",
+        help="run this and end; may be repeated",
+    )
+    shell.add_argument("--contact", metavar="ADDRESS", help="e-mail or URL for site owners")
+    shell.add_argument("--allow-private", action="store_true", help="also loopback and private addresses")
+    _add_plugins(shell)
 
 
 def _add_plugins(command: argparse.ArgumentParser) -> None:
@@ -163,7 +223,7 @@ def _add_folder(command: argparse.ArgumentParser) -> None:
         "folder",
         type=_place,
         metavar="DIR",
-        help="the crawl's folder, or the URL of an archive in an object store",
+        help="the crawl's folder, a WARC or WACZ file or a folder of them, or the URL of an object store",
     )
 
 
@@ -216,12 +276,13 @@ def _verify(arguments: argparse.Namespace) -> int:
     import asyncio
     import os
 
+    from skitter.collection.foreign.files import is_foreign
     from skitter.console.read.verify import read_ledger, run_verify
     from skitter.folder import CrawlFolder
     from skitter.settings.load import load
 
     form = _form(arguments)
-    if isinstance(arguments.folder, str):
+    if isinstance(arguments.folder, str) or is_foreign(arguments.folder):
         return run_verify(arguments.folder, None, as_json=form == "json")
     folder = CrawlFolder.existing(arguments.folder)
     settings = load(crawl_file=folder.settings_file, config_file=None, environ=os.environ, flags={}).settings
@@ -229,15 +290,25 @@ def _verify(arguments: argparse.Namespace) -> int:
     return run_verify(folder.path, ledger, as_json=form == "json")
 
 
+def _report(arguments: argparse.Namespace) -> int:
+    from skitter.console.read.report import run_report
+
+    run_report(arguments.folder, arguments.to, force=arguments.force, as_json=arguments.json)
+    return 0
+
+
 def _export(arguments: argparse.Namespace) -> int:
+    from skitter.collection.export.wacz import Signing
     from skitter.console.read.export import run_export
 
+    key = arguments.sign_key
     run_export(
         arguments.folder,
         arguments.to,
         arguments.path,
         arguments.where,
         items=arguments.items,
+        signing=Signing(arguments.sign or key is not None, key),
         force=arguments.force,
         as_json=arguments.json,
     )
@@ -255,7 +326,26 @@ def _extract(arguments: argparse.Namespace) -> int:
 def _plugins(arguments: argparse.Namespace) -> int:
     from skitter.console.read.extract import run_plugins
 
-    run_plugins(arguments.folder, arguments.plugins, arguments.config, as_json=arguments.json)
+    asked = arguments.folder, arguments.plugins, arguments.config
+    run_plugins(*asked, with_cost=arguments.cost, as_json=arguments.json)
+    return 0
+
+
+def _focus(arguments: argparse.Namespace) -> int:
+    from skitter.console.read.focus import run_score, run_train
+
+    if arguments.act == "train":
+        run_train(arguments.pages, arguments.to or Path("topic.json"), as_json=arguments.json)
+    else:
+        run_score(arguments.pages, arguments.model or Path("topic.json"), as_json=arguments.json)
+    return 0
+
+
+def _shell(arguments: argparse.Namespace) -> int:
+    from skitter.console.read.shell import run_shell
+
+    settings = {"identity.contact": arguments.contact, "fetch.allow_private": arguments.allow_private or None}
+    run_shell(arguments.url, arguments.folder, arguments.config, settings, arguments.plugins, arguments.code)
     return 0
 
 

@@ -29,19 +29,21 @@ class Form(NamedTuple):
     noun: str = "page"
 
 
-def _form(to: str, items: str | None) -> Form:
+def _form(to: str, items: str | None, signing: wacz.Signing) -> Form:
+    if signing.wanted and to != "wacz":
+        raise UsageError(f"only a WACZ package is signed, not {to}")
     if items is not None:
         if to not in tables.ITEM_FORMS:
             raise UsageError(f"items are exported to {', '.join(tables.ITEM_FORMS)}, not to {to}")
         return Form(partial(tables.write_items, kind=items, form=to), False, noun="item")
     if to == "csv":
         raise UsageError("csv is for items: add --items TYPE, or use skitter query --format csv")
-    return _forms(SystemClock().now())[to]
+    return _forms(SystemClock().now(), signing)[to]
 
 
-def _forms(now: float) -> dict[str, Form]:
+def _forms(now: float, signing: wacz.Signing) -> dict[str, Form]:
     return {
-        "wacz": Form(partial(wacz.write_wacz, now=now), False),
+        "wacz": Form(partial(wacz.write_wacz, now=now, signing=signing), False),
         "warc": Form(partial(wacz.write_warc, now=now), True, noun="record"),
         "parquet": Form(tables.write_parquet, True, noun="row"),
         "jsonl": Form(contents.write_jsonl, False, contents.READABLE),
@@ -58,10 +60,11 @@ def run_export(
     where: str,
     *,
     items: str | None = None,
+    signing: wacz.Signing = wacz.UNSIGNED,
     force: bool,
     as_json: bool,
 ) -> None:
-    form = _form(to, items)
+    form = _form(to, items, signing)
     condition = " and ".join(f"(\n{part}\n)" for part in (where, form.condition) if part.strip())
     with Collection.at(folder) as collection:
         total = collection.count(condition)

@@ -19,6 +19,7 @@ from skitter.console.steer.carry_out import carry_out
 from skitter.errors import UsageError
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import (
+    Audited,
     DeadLetter,
     Explanation,
     FetchView,
@@ -212,6 +213,9 @@ def _stats_lines(found: Stats) -> Iterator[str]:
     if found.near_duplicates:
         verb = "page resembles" if found.near_duplicates == 1 else "pages resemble"
         yield f"{found.near_duplicates:,} {verb} another one"
+    if found.scored:
+        share = found.on_topic / found.scored
+        yield f"{found.on_topic:,} of {found.scored:,} pages are about the topic: a harvest of {share:.0%}"
     if found.unstored or found.lost:
         lost = f"; {found.lost:,} requests were lost with their segment" if found.lost else ""
         yield f"{found.stored:,} pages are safe in the object store, {found.unstored:,} wait for upload{lost}"
@@ -247,15 +251,29 @@ def _freshness_lines(found: Freshness) -> Iterator[str]:
         yield "\nNo page has been watched: crawl with --keep-fresh"
         return
     yield f"\nExpected to be current now, of {found.pages:,} pages"
-    rows = [("by importance", f"{found.expected:.1%}"), ("plain", f"{found.expected_plain:.1%}")]
-    rows += [(tier, f"{share:.1%}") for tier, share in found.by_tier.items()]
+    rows = [("by importance", f"{found.expected:.1%}", ""), ("plain", f"{found.expected_plain:.1%}", "")]
+    rows += [
+        (tier, f"{share:.1%}", _audit_words(found.audited_by_tier.get(tier)))
+        for tier, share in found.by_tier.items()
+    ]
     yield from (f"  {line}" for line in table(rows, right=(1,)))
+    if found.age is not None:
+        yield f"Last seen {found.age:.3g} days ago on average; {found.changes_a_day:,.3g} changes a day expected"
     if found.audited is not None and found.audit_error is not None:
         error = f"{100 * found.audit_error:.1f} points"
         yield f"Audited at {found.audits:,} random times: {found.audited:.1%} were, give or take {error}"
     yield "\nHosts where most is missing"
-    hosts = [(each.host, f"{each.pages:,} pages", f"{each.expected:.1%}") for each in found.hosts]
+    hosts = [
+        (each.host, f"{each.pages:,} pages", f"{each.expected:.1%}", _audit_words(each.audited))
+        for each in found.hosts
+    ]
     yield from (f"  {line}" for line in table(hosts, right=(1, 2)))
+
+
+def _audit_words(found: Audited | None) -> str:
+    if found is None:
+        return ""
+    return f"audited {found.audits:,} times: {found.fresh:.1%}, give or take {100 * found.error:.1f} points"
 
 
 def _politeness_lines(found: PolitenessLedger) -> Iterator[str]:

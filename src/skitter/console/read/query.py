@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skitter.collection.collection import Collection, is_stored_elsewhere
-from skitter.collection.remote import cache_home
+from skitter.collection.export.csv_cells import harmless
+from skitter.collection.source import cache_home
 from skitter.collection.tables import select_only, sql_fault
 from skitter.confinement import run_without_writing
 from skitter.console.display.output import ReaderGone, write_lines
@@ -98,7 +99,7 @@ def _cell(value: object) -> str:
 def _as_csv(names: list[str], batches: Iterator[list[tuple[Any, ...]]]) -> Iterator[list[str]]:
     yield [_csv([names])]
     for batch in batches:
-        yield [_csv([[_flat(value) for value in row] for row in batch])]
+        yield [_csv([[harmless(_flat(value)) for value in row] for row in batch])]
 
 
 def _csv(rows: Sequence[Sequence[object]]) -> str:

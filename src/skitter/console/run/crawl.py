@@ -24,11 +24,18 @@ from skitter.console.run.seed_fates import seed_fates
 from skitter.console.run.uploading import uploading
 from skitter.console.run.wait_notes import WaitNotes, who_waits
 from skitter.errors import DiskFull, SkitterError, UsageError
+from skitter.extras import need
 from skitter.fetch_stack import open_identities, raise_descriptor_limit
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier, Stats
 from skitter.model import Discovered
-from skitter.runtime.lifecycle import admit_seeds, bring_back_private, check_settings, own_folder
+from skitter.runtime.lifecycle import (
+    admit_seeds,
+    bring_back_private,
+    check_settings,
+    own_folder,
+    within_installed,
+)
 from skitter.runtime.listening import listen_for_operators
 from skitter.runtime.pool import WorkerPool, open_pool
 from skitter.runtime.stop_signals import on_stop_signal
@@ -65,6 +72,7 @@ async def run_crawl(
     """Until the crawl has ended; says how. `dashboard` is where the page is served meanwhile, if anywhere."""
     tokens = tokens or Access()
     if dashboard:
+        need("numpy")
         check_listen(dashboard, tokens)
     settings = await check_settings(loaded.settings, seeds)
     if folder.is_new and not seeds:
@@ -72,7 +80,7 @@ async def run_crawl(
     try:
         resumed = not folder.is_new
         with own_folder(folder, settings):
-            settings = _within_descriptors(settings, display)
+            settings = within_installed(_within_descriptors(settings, display), display.note)
             _check_identities(settings, display)
             run = _Run(folder, settings, SystemClock(), display, list(seeds), resumed, dashboard, tokens)
             ended, last = await _crawl(run)
@@ -335,8 +343,17 @@ def figures(stats: Stats) -> FrontierFigures:
         came_back=stats.came_back,
         verdicts=stats.verdicts,
         refusing=stats.refusing,
+        over_defaults=stats.over_defaults,
+        scored=stats.scored,
+        on_topic=stats.on_topic,
         next_at=stats.next_at,
     )
+
+
+def _resume(folder: CrawlFolder, ended: Ended, last: Snapshot) -> str:
+    """The command that goes on. The folder keeps its page limit: without another one it would stop at once."""
+    more = f" --max-pages {2 * last.max_pages}" if ended is Ended.LIMIT else ""
+    return f"skitter crawl --into {shlex.quote(str(folder.path))}{more}"
 
 
 def _summary(folder: CrawlFolder, ended: Ended, last: Snapshot, url: str) -> Summary:
@@ -350,7 +367,7 @@ def _summary(folder: CrawlFolder, ended: Ended, last: Snapshot, url: str) -> Sum
             archives=tuple(archives),
             index=str(index) if index.exists() else "",
             log=str(folder.log),
-            resume=f"skitter crawl --into {shlex.quote(str(folder.path))}",
+            resume=_resume(folder, ended, last),
             url=url,
         )
     return Summary(ended=ended, last=last, folder=str(folder.path))

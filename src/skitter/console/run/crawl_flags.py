@@ -51,6 +51,19 @@ _CRAWL_FLAGS: tuple[tuple[str, str, str, str], ...] = (
         "PLUGIN",
         "your code sees the pages: a file, a module or a built-in; may be repeated",
     ),
+    (
+        "--focus",
+        "focus.words",
+        "WORD",
+        "a word of the topic that the crawl is about: its pages first; may be repeated",
+    ),
+    ("--focus-model", "focus.model", "FILE", "the topic as skitter focus train learnt it"),
+    (
+        "--dedup-against",
+        "archive.dedup_against",
+        "ARCHIVE",
+        "store no body again that this archive, or this CDXJ index, has; may be repeated",
+    ),
     ("--archive", "archive.url", "URL", "object store for the archive, such as s3://BUCKET/PREFIX"),
     (
         "--resolve",
@@ -65,7 +78,15 @@ _SWITCHES = (
     ("--allow-private", "fetch.allow_private", "let names lead to loopback and private addresses"),
     ("--log-json", "log.json", "log to standard error too, in JSON lines, and nothing else there"),
 )
-_REPEATED = ("crawl.include", "crawl.exclude", "fetch.resolve", "revisit.never", "plugins.with")
+_REPEATED = (
+    "archive.dedup_against",
+    "crawl.include",
+    "crawl.exclude",
+    "fetch.resolve",
+    "revisit.never",
+    "plugins.with",
+    "focus.words",
+)
 _MEMORY = ("--memory", "frontier.memory")
 _MAX_AGE = ("--max-age", "revisit.max_age")
 _FRESH_WITHIN = ("--fresh-within", "revisit.fresh_within")

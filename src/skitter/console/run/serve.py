@@ -15,6 +15,7 @@ from skitter.console.display.display import Display
 from skitter.console.run.rule_changes import tell_rule_changes
 from skitter.console.run.uploading import uploading
 from skitter.errors import UsageError
+from skitter.extras import need
 from skitter.folder import CrawlFolder
 from skitter.model import Discovered
 from skitter.runtime.lifecycle import (
@@ -23,6 +24,7 @@ from skitter.runtime.lifecycle import (
     check_settings,
     own_folder,
     run_until_stopped,
+    within_installed,
 )
 from skitter.runtime.listening import listen_for_workers
 from skitter.service.http.access import UNIX, Access, check_listen
@@ -41,6 +43,7 @@ async def run_serve(
     display: Display,
 ) -> int:
     """Until SIGINT or SIGTERM. `say` is told where the service is once it answers."""
+    need("numpy")
     check_listen(listen, tokens)
     if (
         listen.startswith(UNIX)
@@ -49,6 +52,7 @@ async def run_serve(
         raise UsageError(f"{folder.control_socket} is for commands: listen at another path")
     settings = await check_settings(loaded.settings, seeds)
     with own_folder(folder, settings):
+        settings = within_installed(settings, display.note)
         async with open_services(folder, settings) as services:
             services.log.write(Event.CRAWL_RESUMED, folder=str(folder.path), version=__version__)
             tell_rule_changes(services, str(folder.path), display)

@@ -22,6 +22,14 @@ def add_working(commands: Any, command: Command) -> None:
     worker.add_argument(
         "--token-file", type=Path, metavar="FILE", help="holds the token (or set SKITTER_TOKEN)"
     )
+    worker.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        choices=("private", "resolve", "tls", "secrets"),
+        help="what the server may loosen here: special addresses, other answers of DNS, certificates, the use of "
+        "this machine's secrets (may be repeated)",
+    )
     worker.add_argument("--log", type=Path, metavar="FILE", help="what happened, one JSON object a line")
     worker.add_argument(
         "--log-json",
@@ -37,6 +45,7 @@ def _worker(arguments: argparse.Namespace) -> int:
 
     import uvloop
 
+    from skitter.runtime.worker_guard import Allowed
     from skitter.runtime.worker_process import run_worker
 
     working = run_worker(
@@ -47,6 +56,7 @@ def _worker(arguments: argparse.Namespace) -> int:
         is_child=arguments.end_with_parent,
         note=_silent if arguments.end_with_parent or arguments.log_json else _tell,
         log_json=arguments.log_json,
+        allowed=[Allowed(what) for what in arguments.allow],
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(working)

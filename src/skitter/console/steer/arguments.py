@@ -25,6 +25,21 @@ def add_steering(commands: Any, command: Command) -> None:
     )
     _add_folder(command(commands, "pause", "let a running crawl make no new requests", _pause))
     _add_folder(command(commands, "resume", "let a paused crawl go on", _resume))
+    _add_subscribe(commands, command)
+
+
+def _add_subscribe(commands: Any, command: Command) -> None:
+    subscribe = command(commands, "subscribe", "have a hub tell of what changes (WebSub)", _subscribe)
+    _add_folder(subscribe)
+    subscribe.add_argument("topic", nargs="?", metavar="TOPIC", help="the feed or page, as it names itself")
+    subscribe.add_argument("--hub", default="", metavar="URL", help="who tells of it")
+    subscribe.add_argument(
+        "--callback", default="", metavar="URL", help="where the hub reaches skitter serve from outside"
+    )
+    subscribe.add_argument("--end", action="store_true", help="be told no longer")
+    subscribe.add_argument(
+        "--renew", action="store_true", help="ask again for all that end within three days"
+    )
 
 
 def _add_folder(command: argparse.ArgumentParser) -> None:
@@ -51,6 +66,16 @@ def _resume(arguments: argparse.Namespace) -> int:
     from skitter.console.steer import commands
 
     return _say(commands.resume(*_existing(arguments), as_json=arguments.json))
+
+
+def _subscribe(arguments: argparse.Namespace) -> int:
+    from skitter.console.steer import subscribe
+
+    folder, settings = _existing(arguments)
+    asked = None
+    if arguments.topic:
+        asked = subscribe.asked_of(arguments.topic, arguments.hub, arguments.callback, end=arguments.end)
+    return _say(subscribe.subscribe(folder, settings, asked, renew=arguments.renew, as_json=arguments.json))
 
 
 def _existing(arguments: argparse.Namespace) -> tuple[CrawlFolder, Settings]:

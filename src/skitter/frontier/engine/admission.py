@@ -57,6 +57,10 @@ _NOT_FOR_REQUISITES = frozenset(
 )
 
 
+# What a link by a better way may still let in.
+_TOO_FAR = (Refusal.DEPTH, Refusal.OFF_TOPIC)
+
+
 class Admission:
     def __init__(
         self,
@@ -83,7 +87,7 @@ class Admission:
         if marks is None and tx.cache.known_keys.has(found.key):
             # who links it was forgotten, or is on disk alone: heard anew, from nobody on
             marks = b""
-        if marks is not None and not seed and not self._is_news(tx, found, marks):
+        if marks is not None and not seed and not self._is_news(tx, found, marks) and not _is_ranked(found):
             return KNOWN
         row = tx.known_url(found.key) if marks is None else tx.url(found.key)
         if seed:
@@ -110,7 +114,7 @@ class Admission:
 
     def admit_run(self, tx: Transaction, run: Sequence[Discovered]) -> list[Verdict]:
         """Links that differ in URL, key and host alone. What new ones of a host have in common is done once."""
-        if not _is_plain(run[0]) or run[0].depth > self._scope.max_depth or tx.cache.forgotten:
+        if not _is_plain(run[0]) or self._is_too_far(run[0]) or tx.cache.forgotten:
             return [self.admit(tx, found) for found in run]
         cache, add_if_new = tx.cache, tx.add_if_new
         has, add = cache.known_keys.has, cache.known_keys.add
@@ -143,6 +147,9 @@ class Admission:
                 verdicts.append(self._let_in(tx, found, self._row(found)))
         _enter(tx, way, entering)
         return verdicts
+
+    def _is_too_far(self, found: Discovered) -> bool:
+        return found.depth > self._scope.max_depth or found.nesting > self._scope.tunnel
 
     def _way(self, tx: Transaction, first: Discovered, linker: bytes, count: int) -> Way | None:
         """For links of a page to a host of which nothing is known that may speak against them; None when each is
@@ -190,11 +197,11 @@ class Admission:
 
     def _is_judged_anew(self, found: Discovered, row: UrlRow) -> bool:
         """Whether a refused link is to be judged again, once, because a page needs it, or because a shorter way
-        leads to it."""
+        leads to it, or one with fewer pages off the topic."""
         is_part, was_part = not KINDS[found.kind].is_scoped, not KINDS[row.found.kind].is_scoped
         if is_part:
             return not was_part and row.reason in _NOT_FOR_REQUISITES
-        return row.reason == Refusal.DEPTH and found.depth <= self._scope.max_depth
+        return row.reason in _TOO_FAR and not self._is_too_far(found)
 
     def _priority(self, found: Discovered, linkers: bytes) -> int:
         if found.priority is not None:
@@ -209,7 +216,9 @@ class Admission:
             url=found.url,
             state=UrlState.QUEUED,
             priority=self._priority(found, linkers),
-            found=Found(found.depth, found.via, found.parent, found.hops, found.kind, found.nesting),
+            found=Found(
+                found.depth, found.via, found.parent, found.hops, found.kind, found.nesting, found.rel
+            ),
             linkers=linkers,
         )
 
@@ -271,7 +280,7 @@ class Admission:
 
     def _linked_again(self, tx: Transaction, found: Discovered, row: UrlRow, heard: bytes) -> None:
         rules = KINDS[found.kind]
-        if row.reason == Refusal.DEPTH:
+        if row.reason in _TOO_FAR:
             return
         if row.state != UrlState.QUEUED or not KINDS[row.found.kind].is_raised_by_links:
             tx.cache.recent.put(found.key, _ENOUGH if rules.is_scoped else _NEEDED)
@@ -283,12 +292,20 @@ class Admission:
             if linker and len(marks) < len(_ENOUGH) and not has_linker(marks, linker):
                 marks += linker
         tx.cache.recent.put(found.key, marks)
-        urgency = max(
-            row.priority, self._prioritizer.priority(row.found.via, row.found.depth, len(marks) // 2)
-        )
-        if urgency != row.priority:
+        urgency = self._urgency(found, row, marks)
+        is_nearer = found.nesting < row.found.nesting and _is_ranked(found)
+        if is_nearer:
+            row.found.nesting = found.nesting
+        if urgency != row.priority or is_nearer:
             row.linkers = marks
             tx.reprioritise(found.key, row, urgency)
+
+    def _urgency(self, found: Discovered, row: UrlRow, marks: bytes) -> int:
+        """Of a URL that waits and is linked again. Where links have priorities of their own, theirs count."""
+        said = found.priority if _is_ranked(found) else None
+        if said is None:
+            said = self._prioritizer.priority(row.found.via, row.found.depth, len(marks) // 2)
+        return max(row.priority, said)
 
     def judge(self, tx: Transaction, found: Discovered) -> Refused | None:
         host = tx.look(found.host)[1]
@@ -423,7 +440,12 @@ def _priority_of_link(prioritizer: Prioritizer, given: int | None, depth: int, l
 
 def _is_plain(found: Discovered) -> bool:
     """A link to follow, and nothing else."""
-    return found.via in _FOLLOWED and found.kind is _PAGE and not found.hops
+    return found.via in _FOLLOWED and found.kind is _PAGE and not found.hops and not found.rel
+
+
+def _is_ranked(found: Discovered) -> bool:
+    """A link whose priority the page or users' code decided: it may raise that of a known URL."""
+    return found.priority is not None and found.via is _LINK
 
 
 def _earned(budget: int, host: HostRow) -> int:

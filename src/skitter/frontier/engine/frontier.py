@@ -152,7 +152,7 @@ class EngineFrontier:
         self._check_keys(settings.keys)
         self._max_pages = settings.crawl.max_pages
         self._holds = bool(settings.archive.url)
-        scope = Scope(settings.crawl, settings.fetch.max_redirects)
+        scope = Scope(settings.crawl, settings.fetch.max_redirects, settings.focus.tunnel)
         traps = Traps(settings.traps)
         self._admission = Admission(
             scope,
@@ -162,7 +162,9 @@ class EngineFrontier:
             settings.sitemaps.max_files,
         )
         addresses = Addresses(settings.politeness.address_rate)
-        self._readmission = Readmission(self._admission, takes_requisites=settings.crawl.requisites)
+        self._readmission = Readmission(
+            self._admission, takes_requisites=settings.crawl.requisites, types=settings.plugins.types
+        )
         self._leasing = Leasing(settings, addresses, traps, self._readmission)
         self._health = Health(settings)
         self._revisits = Revisits(settings)
@@ -330,6 +332,14 @@ class EngineFrontier:
 
     async def first_copies(self, digests: Sequence[bytes]) -> list[Copy | None]:
         return [self._cache.copy_of(digest) for digest in digests]
+
+    async def remember_copies(self, copies: Sequence[tuple[bytes, Copy]]) -> int:
+        async with self._lock.long:
+            new = {digest: copy for digest, copy in copies if self._cache.copy_of(digest) is None}
+            with Transaction.begin(self._cache, self._clock.now()) as tx:
+                for digest, copy in new.items():
+                    tx.put_copy(digest, copy)
+        return len(new)
 
     async def marks(self) -> list[SegmentMark]:
         held = self._cache.tally.held

@@ -9,6 +9,7 @@ a host that is given up becomes a dead letter with the host's reason.
 from __future__ import annotations
 
 import itertools
+from math import ceil
 
 from skitter.frontier.rows import HostRow, UrlRow
 from skitter.frontier.tables import queries
@@ -23,6 +24,15 @@ _LONGEST_RETRY_AFTER = 86_400.0
 # One transaction empties at most so much, so that no call takes long however much waits.
 _MOST = 2_000
 _END = b"\xff" * 9
+# A host rests for so many times the CPU seconds that reading its page took: a twentieth of a core is its share.
+_CPU_REST, _LONGEST_CPU_REST = 20.0, 600.0
+
+
+def _charge(host: HostRow, outcome: Outcome) -> None:
+    """Its page cost too much: what the others lost waiting, it waits."""
+    until = outcome.ended_at + min(_CPU_REST * outcome.cpu, _LONGEST_CPU_REST)
+    host.pace.costly_until = ceil(max(host.pace.not_before, until))
+    host.pace.not_before = float(host.pace.costly_until)
 
 
 class Health:
@@ -46,6 +56,8 @@ class Health:
         if host.pace.penalty > 1.0:
             host.pace.penalty = recovered(host.pace.penalty)
         host.pace.response_time = smoothed(host.pace.response_time, outcome.ended_at - outcome.sent_at)
+        if outcome.cpu:
+            _charge(host, outcome)
 
     def blame(self, tx: Transaction, host: HostRow, result: Failed, ended_at: float) -> None:
         tx.tally.failures[result.kind] = tx.tally.failures.get(result.kind, 0) + 1

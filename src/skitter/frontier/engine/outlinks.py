@@ -52,7 +52,8 @@ def admit_links(
 def _unsure(tx: Transaction, ident: bytes, link_batch: LinkBatch) -> Sequence[int]:
     """The places of links that admission has to be asked about. The others are known, and who links them is noted
     as admission would (`Admission._is_news`)."""
-    if link_batch.via is not _LINK or link_batch.kind is not _PAGE or link_batch.columns is not None:
+    is_plain = link_batch.via is _LINK and link_batch.kind is _PAGE
+    if not is_plain or link_batch.columns is not None or link_batch.priority is not None:
         return range(size(link_batch))
     known_keys, recent, parent = tx.cache.known_keys, tx.cache.recent, link_batch.parent
     if parent is None or len(parent) != _KEY:

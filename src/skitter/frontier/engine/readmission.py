@@ -6,22 +6,26 @@ more, and budgets that were larger. Never looks for a URL by itself.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from skitter.frontier.engine.admission import Admission, count_refusal, over_budget
+from skitter.frontier.engine.requeue import forget_answer
 from skitter.frontier.engine.traps.rules import let_sample_through
 from skitter.frontier.engine.traps.verdicts import refuse as refuse_by_verdict
 from skitter.frontier.engine.traps.verdicts import release_url
 from skitter.frontier.rows import HostRow, UrlRow
 from skitter.frontier.tables.transaction import Transaction
-from skitter.model import Discovered, Refusal, UrlKey, UrlState
+from skitter.model import Discovered, FailureKind, Refusal, UrlKey, UrlState
 from skitter.schedule.kinds import KINDS
 from skitter.urls.canonical import host_of
 from skitter.urls.scope import Refused
 
 
 class Readmission:
-    def __init__(self, admission: Admission, *, takes_requisites: bool) -> None:
+    def __init__(self, admission: Admission, *, takes_requisites: bool, types: Container[str] = ()) -> None:
         self._admission = admission
         self._takes_requisites = takes_requisites
+        self._types = types
 
     def judge_queued(self, tx: Transaction, key: UrlKey, row: UrlRow) -> Refused | None:
         """The rule that forbids a URL which others let in. Not by budgets, which count what is taken."""
@@ -42,6 +46,8 @@ class Readmission:
         admission, found = self._admission, as_found(key, row)
         ident, host = tx.look(found.host)
         refused = self._unwanted(found) or admission.refusal(tx, found, host)
+        if row.reason == FailureKind.TYPE_UNWANTED:
+            return refused is None and unwanted_type(row.rule) in self._types and forget_answer(tx, key, row)
         if refused is not None and refused[0] == row.reason:
             admission.note_budget(tx, found.host, refused)
             return False
@@ -68,6 +74,12 @@ class Readmission:
         if KINDS[found.kind].is_scoped or self._takes_requisites:
             return None
         return Refusal.REQUISITE, "a page needs it, and crawl.requisites is off"
+
+
+def unwanted_type(detail: str) -> str:
+    """The media type for which an answer was not read (`worker/body_filter.py` words it)."""
+    _, but, found = detail.rpartition(", but its bytes are ")
+    return found if but else detail.partition(";")[0].strip().lower()
 
 
 def as_found(key: UrlKey, row: UrlRow) -> Discovered:

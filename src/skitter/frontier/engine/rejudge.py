@@ -36,6 +36,7 @@ _JUDGED = (
     Refusal.BUDGET,
     Refusal.REQUISITE,
     Refusal.BLOCKLIST,
+    Refusal.OFF_TOPIC,
 )
 
 
@@ -89,8 +90,8 @@ def _knows_any(tx: Transaction) -> bool:
 
 
 def _differ_for_leases(old: RulesInForce, new: RulesInForce) -> bool:
-    """Blocklists and verdicts are asked of every URL that is leased anyway."""
-    return old != replace(new, blocklists=old.blocklists, traps=old.traps)
+    """Blocklists and verdicts are asked of every URL that is leased anyway, and types are known by answers."""
+    return old != replace(new, blocklists=old.blocklists, traps=old.traps, types=old.types)
 
 
 # -- the walks

@@ -215,9 +215,9 @@ def readmit_addresses(tx: Transaction, start: Cursor, host: Host | None) -> tupl
     return moved, None
 
 
-def back_from_the_archive(tx: Transaction, key: UrlKey, row: UrlRow) -> bool:
-    """What a URL's last answer brought is lost: it goes back to its queue, unless it waits for a retry or is
-    queued."""
+def forget_answer(tx: Transaction, key: UrlKey, row: UrlRow) -> bool:
+    """What a URL's last answer brought is lost, or was not read: it goes back to its queue, unless it waits for a
+    retry or is queued."""
     was = UrlState(row.state)
     if was is UrlState.DEAD_LETTER:
         tx.drop_dead(key)

@@ -15,6 +15,11 @@ _SAVED, _WAITING = 60.0, 60.0
 _LEAST_WAITING = 200
 
 
+def visits_a_second(per_second: float, watched: int) -> float:
+    """What the operator gives (`revisit.per_second`), or what follows from so many watched pages."""
+    return per_second or watched * _PAGES_A_DAY / DAY
+
+
 class RevisitBudget:
     def __init__(self, per_second: float) -> None:
         self._per_second = per_second
@@ -25,7 +30,7 @@ class RevisitBudget:
         """How many revisits may wait in queues, over all hosts: more say that workers do not keep up."""
 
     def earn(self, now: float, watched: int) -> None:
-        rate = self._per_second or watched * _PAGES_A_DAY / DAY
+        rate = visits_a_second(self._per_second, watched)
         most = self._most = max(1.0, rate * _SAVED)
         # a crawl begins with what may be saved up
         since = now - most / rate if self._earned_at is None and rate else self._earned_at or now

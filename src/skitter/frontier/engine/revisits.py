@@ -22,7 +22,7 @@ from skitter.frontier.engine.revisit_dates import (
     trust_of,
 )
 from skitter.frontier.engine.uploads.not_uploaded import stop_counting
-from skitter.frontier.rows import HostRow, Note, UrlRow
+from skitter.frontier.rows import Audits, HostRow, Note, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.queries import Revisit
 from skitter.frontier.tables.transaction import Transaction
@@ -32,7 +32,7 @@ from skitter.schedule.change_rate import learn, learn_dated, rate_of
 from skitter.schedule.kinds import KINDS
 from skitter.schedule.noise import is_noisy, needs_check
 from skitter.schedule.price import lateness, moved_price
-from skitter.schedule.priority import REVISITS
+from skitter.schedule.priority import REVISITS, TIERS, tier_of
 from skitter.schedule.revisit import (
     DATED,
     DAY,
@@ -161,10 +161,7 @@ class Revisits:
         found.visits += 1
         found.changed += changed
         if visits.purpose == Purpose.AUDIT:
-            importance = visits.interval * self._dates.weight(row)
-            found.audits += 1
-            found.audited += importance
-            found.audited_fresh += importance * (not changed)
+            _count_audit(tx, groups, row, visits.interval * self._dates.weight(row), is_fresh=not changed)
         return changed, visits._replace(changes=changes, days=watched)
 
     def _next_purpose(self, host: HostRow, row: UrlRow, outcome: Outcome) -> Purpose:
@@ -328,6 +325,19 @@ class Revisits:
         self._plan(tx, host, key, row, visits, seen_at)
         tx.put_url(key, row)
         return bool(row.due)
+
+
+def _count_audit(tx: Transaction, groups: Groups, row: UrlRow, weight: float, *, is_fresh: bool) -> None:
+    """Of all pages, of the page's tier and of its host."""
+    found, of_host = tx.tally.revisits, tx.learn_habits(groups[1])
+    found.audits += 1
+    found.audited += weight
+    found.audited_fresh += weight * is_fresh
+    if not found.audited_tiers:
+        found.audited_tiers = [Audits() for _ in range(TIERS)]
+    of_host.audits = of_host.audits or Audits()
+    for audits in (found.audited_tiers[tier_of(row.priority)], of_host.audits):
+        audits.add(weight, is_fresh=is_fresh)
 
 
 def _learn_trust(

@@ -7,12 +7,12 @@ are looked at once in vain. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from skitter.model import HostPolicy, Refusal
-from skitter.settings import Settings
+from skitter.model import FailureKind, HostPolicy, Refusal
+from skitter.settings import CrawlSettings, PolitenessSettings, Settings
 
 # From the narrowest on: what is in scope for one is in scope for those after it.
 _SCOPES = ("prefix", "host", "domain", "any")
@@ -20,7 +20,7 @@ _SCOPES = ("prefix", "host", "domain", "any")
 
 class RulesInForce(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     """What admission judges a URL by, beside seeds, policies of hosts and single verdicts. A new field goes at
-    the end, with a default. `blocklists` is a digest of their content."""
+    the end, with a default. `blocklists` is a digest of their content, `types` are those of plugins."""
 
     scope: str
     include: tuple[str, ...]
@@ -33,6 +33,8 @@ class RulesInForce(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     requisites: bool
     blocklists: bytes
     traps: bool = True
+    tunnel: int = 3
+    types: tuple[str, ...] = ()
 
 
 def rules_of(settings: Settings, blocklists: bytes) -> RulesInForce:
@@ -49,10 +51,12 @@ def rules_of(settings: Settings, blocklists: bytes) -> RulesInForce:
         requisites=crawl.requisites,
         blocklists=blocklists,
         traps=settings.traps.mode == "on",
+        tunnel=settings.focus.tunnel,
+        types=tuple(sorted(set(settings.plugins.types))),
     )
 
 
-def loosened(old: RulesInForce, new: RulesInForce) -> Iterator[Refusal]:
+def loosened(old: RulesInForce, new: RulesInForce) -> Iterator[Refusal | FailureKind]:
     """The reasons for which URLs were refused that may be let in now."""
     if _SCOPES.index(new.scope) > _SCOPES.index(old.scope):
         yield Refusal.SCOPE
@@ -74,12 +78,27 @@ def loosened(old: RulesInForce, new: RulesInForce) -> Iterator[Refusal]:
         yield Refusal.BLOCKLIST
     if old.traps and not new.traps:
         yield Refusal.TRAP
+    if new.tunnel > old.tunnel:
+        yield Refusal.OFF_TOPIC
+    if not set(new.types) <= set(old.types):
+        yield FailureKind.TYPE_UNWANTED
 
 
 def loosened_by_policy(old: HostPolicy, new: HostPolicy) -> list[Refusal]:
     """The same of what the operator said of one host. A changed budget counts as a larger one."""
     reasons = [Refusal.BLOCKED] if old.blocked and not new.blocked else []
     return [*reasons, Refusal.BUDGET] if new.budget != old.budget else reasons
+
+
+def over_defaults(refusals: Mapping[str, int], settings: Settings) -> dict[str, int]:
+    """How many URLs were refused by limits that are as skitter sets them: nobody asked to leave those out."""
+    usual = {
+        Refusal.DEPTH: settings.crawl.max_depth == CrawlSettings().max_depth,
+        Refusal.BUDGET: settings.politeness.host_budget == PolitenessSettings().host_budget,
+    }
+    return {
+        str(reason): n for reason, is_usual in usual.items() if is_usual and (n := refusals.get(reason, 0))
+    }
 
 
 def _is_narrower(old: tuple[str, ...], new: tuple[str, ...]) -> bool:

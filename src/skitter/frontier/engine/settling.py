@@ -82,6 +82,7 @@ class Settling:
     ) -> None:
         self._traps = traps
         self._retry = settings.retry
+        self._floor = settings.focus.floor
         self._max_pages = settings.crawl.max_pages
         self._max_redirects = settings.fetch.max_redirects
         self._holds = bool(settings.archive.url)
@@ -332,6 +333,9 @@ class Settling:
         self, tx: Transaction, host: HostRow, row: UrlRow, result: Fetched, outcome: Outcome
     ) -> None:
         is_first = not row.answer.body_status
+        if result.score is not None and is_first:
+            tx.tally.scored += 1
+            tx.tally.on_topic += result.score >= self._floor
         if is_first or not is_unchanged(row, result):
             row.answer.record = place_of(result.record)
         row.answer.status = row.answer.body_status = result.status

@@ -150,7 +150,9 @@ def seconds(stamp: bytes) -> float:
 def encode_shared_fields(found: Discovered, priority: int, lane: int, linkers: bytes) -> SharedFields:
     """The shared part of rows of new URLs, of which `found` is one. Default values at the end of a row are left
     out: a third of the bytes that RocksDB logs, sorts and merges for each URL."""
-    how = (found.depth, found.via, found.parent, found.hops)
+    how: tuple[object, ...] = (found.depth, found.via, found.parent, found.hops)
+    if found.nesting:
+        how += (found.kind, found.nesting)
     between = encode(_QUEUED) + encode(priority) + encode(how) + _SLOT
     if linkers:
         return lane, priority, _UP_TO_LINKERS, between, encode(linkers)

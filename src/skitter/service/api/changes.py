@@ -6,6 +6,7 @@ as ever: a push makes nothing faster than its host allows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -58,6 +59,14 @@ async def tell_changes(context: ApiContext, call: Call[Changes, None]) -> Change
             found[one.url] = one
         else:
             refused.append(one)
+    return await take_changes(context, found, refused)
+
+
+async def take_changes(
+    context: ApiContext, found: dict[str, Discovered], refused_before: Sequence[RefusedChange] = ()
+) -> ChangesTaken:
+    """Known URLs become due, unknown ones are admitted like links."""
+    refused = list(refused_before)
     verdicts = await context.frontier.admit(list(found.values()))
     due = added = waiting = 0
     for url, verdict in zip(found, verdicts, strict=True):

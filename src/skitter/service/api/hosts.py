@@ -118,7 +118,7 @@ ROUTES = (
         call=set_policy,
         body=PolicyAsked,
         answer=Policies,
-        problems=(Trouble.UNKNOWN_HOST,),
+        problems=(Trouble.UNKNOWN_HOST, Trouble.BAD_SETTING),
     ),
     Route(
         method="POST",

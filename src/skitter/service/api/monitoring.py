@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
+from skitter.frontier.base import Freshness, RevisitFigures
 from skitter.service.api_context import ApiContext
 from skitter.service.http.access import Role
 from skitter.service.http.problem import Problem, Trouble
@@ -49,6 +50,16 @@ class HostsInTrouble(msgspec.Struct, frozen=True, kw_only=True):
     hosts: list[HostInTrouble]
 
 
+class FreshnessNow(msgspec.Struct, frozen=True, kw_only=True):
+    """`revisits` are the figures of a crawl that is kept fresh, null of any other. `expected` is what a walk over
+    all pages found, which began at `expected_at`; the larger the crawl, the rarer one is made."""
+
+    now: float
+    revisits: RevisitFigures | None = None
+    expected: Freshness | None = None
+    expected_at: float | None = None
+
+
 async def metrics(context: ApiContext, call: Call[None, None]) -> Response:
     now = context.clock.now()
     figures = told(
@@ -75,6 +86,15 @@ async def history(context: ApiContext, call: Call[None, Asked]) -> Past:
     asked = call.query
     # a whole day takes 7 ms to read and sum, mostly outside of the interpreter's lock: others need not wait
     return await asyncio.to_thread(recorded.past, asked.first, asked.last, asked.step, context.clock.now())
+
+
+async def freshness(context: ApiContext, call: Call[None, None]) -> FreshnessNow:
+    now, readings = context.clock.now(), context.watch.freshness
+    stats = await context.watch.readings.stats(context.frontier, now, context.measure)
+    if stats.revisits is None:
+        return FreshnessNow(now=now)
+    expected = await readings.read(context.frontier, now)
+    return FreshnessNow(now=now, revisits=stats.revisits, expected=expected, expected_at=readings.at or None)
 
 
 async def errors(context: ApiContext, call: Call[None, None]) -> HostsInTrouble:
@@ -114,6 +134,16 @@ ROUTES = (
         call=history,
         query=Asked,
         answer=Past,
+    ),
+    Route(
+        method="GET",
+        path="/v1/freshness",
+        role=Role.READ,
+        group=_GROUP,
+        summary="How fresh the copies of pages are, expected and audited",
+        detail="By importance, plain, by tier, and of the hosts where most is missing.",
+        call=freshness,
+        answer=FreshnessNow,
     ),
     Route(
         method="GET",

@@ -26,7 +26,7 @@ from skitter.service.http.openapi import document
 from skitter.service.http.problem import MEDIA, Problem, Trouble
 from skitter.service.http.replays import Replays
 from skitter.service.http.route_table import ROUTES
-from skitter.service.http.routes import JSON, MSGPACK, Call, Route
+from skitter.service.http.routes import ANY, JSON, MSGPACK, Call, Route
 
 _log = logging.getLogger(__name__)
 _DECODERS: Mapping[str, Any] = {JSON: msgspec.json.Decoder, MSGPACK: msgspec.msgpack.Decoder}
@@ -161,7 +161,7 @@ class _Endpoint:
     async def _raw(self, request: Request) -> bytes:
         route = self._route
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media != route.body_media:
+        if route.body_media not in (media, ANY):
             raise Problem(Trouble.WRONG_MEDIA, f"send it with Content-Type: {route.body_media}")
         return await _read(request, route.largest_body)
 

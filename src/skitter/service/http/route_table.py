@@ -17,6 +17,7 @@ from skitter.service.api import (
     tasks,
     traps,
     urls,
+    websub,
 )
 from skitter.service.http.routes import Route
 
@@ -25,6 +26,7 @@ OPERATORS_ROUTES: tuple[Route, ...] = (
     *overview.ROUTES,
     *seeds.ROUTES,
     *changes.ROUTES,
+    *websub.ROUTES,
     *urls.ROUTES,
     *hosts.ROUTES,
     *letters.ROUTES,

@@ -18,6 +18,8 @@ from skitter.service.http.problem import Trouble
 JSON = "application/json"
 MSGPACK = "application/msgpack"
 TEXT = "text/plain"
+ANY = "*/*"
+"""Of a body: whatever its sender says it is."""
 LARGEST_BODY = 16_000_000
 
 Body = TypeVar("Body")

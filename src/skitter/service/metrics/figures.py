@@ -12,10 +12,14 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from skitter.frontier.base import Stats
+from skitter.clock import SystemClock
+from skitter.frontier.base import Freshness, RevisitFigures, Stats
+from skitter.schedule.revisit import DAY
 from skitter.service.metrics.watch import WATCHED, Watch
-from skitter.telemetry import METRICS, REASONS, STATUS_CLASSES, TIERS, Kind, Metric, Telemetry
+from skitter.telemetry import FRESHNESS, METRICS, REASONS, STATUS_CLASSES, TIERS, Kind, Metric, Telemetry
 
+# Where the system does not say when a process began.
+_IMPORTED_AT = SystemClock().now()
 Told = dict[Metric, dict[str, float]]
 """Of each metric its values by label, "" for one without."""
 
@@ -30,6 +34,7 @@ def told(
         found.setdefault(metric, {})[label] = value * METRICS[metric].scale
     found |= {metric: {"": value} for metric, value in _of_ledger(stats)}
     found |= _by_label(stats)
+    found |= _of_revisits(stats.revisits, watch.freshness.last)
     unsynced, seconds = watch.unsynced(now)
     single = {
         Metric.WORKERS: watch.roster.live(now),
@@ -54,6 +59,8 @@ def _of_ledger(stats: Stats) -> Iterator[tuple[Metric, float]]:
     yield Metric.LEASES_EXPIRED, stats.leases_expired
     yield Metric.STALE, stats.stale_outcomes
     yield Metric.LOST, stats.lost
+    yield Metric.SCORED, stats.scored
+    yield Metric.ON_TOPIC, stats.on_topic
     yield Metric.LEASES, stats.hosts["active"]
     yield Metric.HELD, stats.pages
     yield Metric.UNSTORED, stats.unstored
@@ -76,6 +83,34 @@ def _by_label(stats: Stats) -> dict[Metric, dict[str, float]]:
     }
 
 
+_NOT_KEPT_FRESH = RevisitFigures(
+    watched=0, queued=0, price=0.0, budget=0.0, visits=0, changed=0, late=0.0, audits=0
+)
+
+
+def _of_revisits(
+    figures: RevisitFigures | None, freshness: Freshness | None
+) -> dict[Metric, dict[str, float]]:
+    found = figures or _NOT_KEPT_FRESH
+    single = {
+        Metric.WATCHED: found.watched,
+        Metric.REVISITS_QUEUED: found.queued,
+        Metric.REVISITS_LATE: found.late,
+        Metric.REVISIT_PRICE: found.price * DAY,
+        Metric.REVISIT_BUDGET: found.budget,
+        Metric.AUDITED: found.audited_freshness or 0.0,
+        Metric.AUDIT_ERROR: found.audit_error or 0.0,
+        Metric.COPY_AGE: (freshness.age or 0.0) * DAY if freshness is not None else 0.0,
+    }
+    shares: dict[str, float] = dict.fromkeys(FRESHNESS, 0.0)
+    if freshness is not None:
+        shares |= {"importance": freshness.expected or 0.0, "plain": freshness.expected_plain or 0.0}
+        shares |= freshness.by_tier
+    visits: dict[str, float] = {"changed": found.changed, "unchanged": found.visits - found.changed}
+    told = {metric: {"": float(value)} for metric, value in single.items()}
+    return {**told, Metric.FRESHNESS: shares, Metric.REVISITS: visits}
+
+
 def _closed(counts: Mapping[str, int], labels: tuple[str, ...]) -> dict[str, float]:
     """Whatever an older version of the crawl counted, no label is told but those of the table."""
     known: dict[str, float] = {str(label): counts.get(label, 0) for label in labels}
@@ -89,14 +124,21 @@ def _of_process() -> dict[Metric, float]:
     return {
         Metric.CPU: used.ru_utime + used.ru_stime,
         Metric.RSS: _resident(),
-        Metric.DESCRIPTORS: len(os.listdir("/proc/self/fd")),
+        Metric.DESCRIPTORS: _descriptors(),
         Metric.STARTED: _began(),
     }
+
+
+def _descriptors() -> int:
+    # Linux and others have it under /dev too; /proc is Linux's alone.
+    return len(os.listdir("/dev/fd"))
 
 
 @cache
 def _began() -> float:
     """proc(5): field 22 of stat is in ticks since the machine booted; the command's name may hold spaces."""
+    if not os.path.exists("/proc/self/stat"):
+        return _IMPORTED_AT
     ticks = int(Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()[19])
     lines = Path("/proc/stat").read_bytes().splitlines()
     booted = next(int(line.split()[1]) for line in lines if line.startswith(b"btime"))
@@ -104,8 +146,11 @@ def _began() -> float:
 
 
 def _resident() -> int:
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except OSError:  # elsewhere only the most that it ever was is to be had, in bytes on macOS
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def free_bytes(folder: Path) -> int:

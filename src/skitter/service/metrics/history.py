@@ -42,6 +42,8 @@ _COUNTED = (
     "bytes",
     "added",
     "violations",
+    "revisits",
+    "changed",
     *(f"status {name}" for name in STATUS_CLASSES),
     *(f"failed {kind}" for kind in _KINDS),
     *(f"took {bucket}" for bucket in _BUCKETS),
@@ -52,15 +54,41 @@ _STOOD = (
     "waiting_retry",
     *(f"queued {tier}" for tier in TIERS),
     *(f"hosts {standing}" for standing in STANDINGS),
+    "watched",
+    "fresh",
+    "fresh_plain",
+    "audited",
+    "age",
+    "price",
+    "budget",
+    "late",
 )
 COLUMNS = (*_COUNTED, *_STOOD)
+
+
+class RevisitsPast(msgspec.Struct, frozen=True, kw_only=True):
+    """How a crawl was kept fresh: visits of known pages in each step, and how many of them found a change.
+    `fresh` is the share that was expected to be current (by importance; `fresh_plain`: of all alike), `audited`
+    what visits at random times had found up to then, `age` in days, `price` in days of freshness, `budget` in
+    visits a second, `late` in seconds. Null where nothing was known."""
+
+    visits: list[int]
+    changed: list[int]
+    watched: list[int]
+    fresh: list[float | None]
+    fresh_plain: list[float | None]
+    audited: list[float | None]
+    age: list[float | None]
+    price: list[float | None]
+    budget: list[float | None]
+    late: list[float]
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
     """Figures by time: `at` is when each step began, and every list has one value for each of them. Steps without
     a running service are left out. Counts (`errors`, `statuses`, `violations`, `added`) are of the step, rates
     are means over it, the others are as they stood at its end. `latency` is in seconds, null where nothing was
-    answered."""
+    answered. `revisits` is null where no page was watched."""
 
     step: int
     at: list[float]
@@ -77,6 +105,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     dead_letters: list[int]
     workers: list[int]
     violations: list[int]
+    revisits: RevisitsPast | None = None
 
 
 class History:
@@ -127,7 +156,10 @@ async def recording(context: ApiContext) -> AsyncIterator[None]:
     try:
         history = History(context.folder.path / FOLDER, context.clock.now())
     except OSError:
-        yield
+        try:
+            yield
+        finally:
+            await context.watch.freshness.end()
         return
     context.watch.history = history
     await _sample(context, history)
@@ -139,6 +171,7 @@ async def recording(context: ApiContext) -> AsyncIterator[None]:
         sampling.cancel()
         await asyncio.wait((sampling,))
         await _sample(context, history)
+        await context.watch.freshness.end()
         history.close()
         if not sampling.cancelled():
             sampling.result()
@@ -154,6 +187,8 @@ async def _sample(context: ApiContext, history: History) -> None:
     # a store that cannot be read has others to complain; the next sample is of the time since the last
     with contextlib.suppress(SkitterError):
         stats = await context.frontier.stats()
+        if stats.revisits is not None:
+            context.watch.freshness.begin(context.frontier, context.clock.now())
         history.sample(stats, context.watch, context.clock.now())
 
 
@@ -167,6 +202,8 @@ def _totals(stats: Stats, watch: Watch) -> list[float]:
         stats.bytes,
         counted.value(Metric.ADDED),
         stats.politeness.violations,
+        stats.revisits.visits if stats.revisits is not None else 0,
+        stats.revisits.changed if stats.revisits is not None else 0,
         *named.values(),
         *(stats.failures.get(kind, 0) for kind in _KINDS),
         *counted.latency.counts,
@@ -180,7 +217,19 @@ def _standing(stats: Stats, watch: Watch, now: float) -> list[float]:
         stats.urls["failed"],
         *stats.tiers,
         *(stats.hosts.get(standing, 0) for standing in STANDINGS),
+        *_how_fresh(stats, watch),
     ]
+
+
+def _how_fresh(stats: Stats, watch: Watch) -> list[float]:
+    """In the order of the columns; 0 where nothing is known."""
+    found, freshness = stats.revisits, watch.freshness.last
+    if found is None:
+        return [0.0] * 8
+    expected = (freshness.expected, freshness.expected_plain, freshness.age) if freshness else (None,) * 3
+    fresh, plain, age = (value or 0.0 for value in expected)
+    audited = found.audited_freshness or 0.0
+    return [found.watched, fresh, plain, audited, age, found.price, found.budget, found.late]
 
 
 def _joined(rows: Rows, step: int) -> Rows:
@@ -224,6 +273,28 @@ def _told(rows: Rows, step: int) -> Past:
         dead_letters=whole("dead_letters"),
         workers=whole("workers"),
         violations=whole("violations"),
+        revisits=_revisits_told(columns) if columns["watched"].any() else None,
+    )
+
+
+def _revisits_told(columns: dict[str, npt.NDArray[np.float64]]) -> RevisitsPast:
+    def whole(name: str) -> list[int]:
+        return [int(value) for value in columns[name].tolist()]
+
+    def known(name: str) -> list[float | None]:
+        return [value or None for value in _listed(np.round(columns[name], 6))]
+
+    return RevisitsPast(
+        visits=whole("revisits"),
+        changed=whole("changed"),
+        watched=whole("watched"),
+        fresh=known("fresh"),
+        fresh_plain=known("fresh_plain"),
+        audited=known("audited"),
+        age=known("age"),
+        price=[value or None for value in _listed(columns["price"])],
+        budget=[value or None for value in _listed(columns["budget"])],
+        late=_listed(np.round(columns["late"], 1)),
     )
 
 

@@ -18,6 +18,7 @@ from skitter.model import (
     UrlState,
 )
 from skitter.recent import Roster, Troubles
+from skitter.service.metrics.freshness_readings import FreshnessReadings
 from skitter.service.metrics.readings import Readings
 from skitter.telemetry import Metric, Telemetry
 
@@ -51,6 +52,7 @@ class Watch:
         self.troubles = Troubles()
         self.roster = Roster()
         self.readings = Readings()
+        self.freshness = FreshnessReadings()
         self.history: History | None = None
         """While it is recorded; see `service/history.py`."""
         self._unsynced = self._being_synced = _NOTHING

@@ -87,7 +87,7 @@ async def set_policy(crawl: Steered, host: str, asked: PolicyAsked) -> Policies:
         time_zone=asked.time_zone or None,
     )
     if complaint := complaint_about_policy(decided):
-        raise Problem(Trouble.INVALID, complaint)
+        raise Problem(Trouble.BAD_SETTING, complaint)
     for origin in named(host):
         await crawl.frontier.set_policy(origin, decided)
     return await policies(crawl, host)

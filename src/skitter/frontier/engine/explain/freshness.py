@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import itertools
 
-from skitter.frontier.base import Freshness, HostFreshness
-from skitter.frontier.engine.revisit_dates import groups_of, heard_days, prior_of, trust_of
-from skitter.frontier.rows import UrlRow
+from skitter.frontier.base import Audited, Freshness, HostFreshness
+from skitter.frontier.engine.revisit_dates import Groups, groups_of, heard_days, prior_of, trust_of
+from skitter.frontier.rows import Audits, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.queries import Cursor
 from skitter.frontier.tables.row_cache import RowCache
-from skitter.model import UrlKey, UrlState
-from skitter.schedule.change_rate import expected_freshness
+from skitter.frontier.tables.trap_tables import host_key
+from skitter.model import Host, UrlKey, UrlState
+from skitter.schedule.change_rate import expected_freshness, rate_of
 from skitter.schedule.kinds import KINDS
 from skitter.schedule.priority import TIERS, tier_of
 from skitter.schedule.revisit import DAY, Visits, audited_freshness, unpack_visits
 from skitter.schedule.signals import freshness_when_silent, freshness_when_told
 from skitter.schedule.visit_value import weight_of
-from skitter.urls.canonical import host_of
+from skitter.urls.canonical import host_id, host_of
 
 _AT_ONCE = 2_000
 _MOST_HOSTS = 20
@@ -31,6 +32,7 @@ class _Sums:
     def __init__(self) -> None:
         self.pages = 0
         self.weight = self.fresh = self.plain = 0.0
+        self.days = self.rate = 0.0
 
     def add(self, weight: float, fresh: float) -> None:
         self.pages += 1
@@ -62,15 +64,17 @@ class FreshnessWalk:
         if not visits.seen_at or not 200 <= row.answer.status < 300 or not KINDS[row.found.kind].is_page:
             return
         age = max(0.0, self._now - visits.seen_at) / DAY
-        fresh = self._chance(key, row.url, visits, age)
+        groups = groups_of(self._cache, key, row.url)
+        prior = prior_of(self._cache, groups)
+        fresh = self._chance(groups, prior, visits, age)
+        self._all.days += age
+        self._all.rate += rate_of(visits.changes, visits.days, prior)
         weight, host = weight_of(row.priority), host_of(row.url)
         for sums in (self._all, self._tiers[tier_of(row.priority)], self._hosts.setdefault(host, _Sums())):
             sums.add(weight, fresh)
 
-    def _chance(self, key: UrlKey, url: str, visits: Visits, age: float) -> float:
+    def _chance(self, groups: Groups, prior: float, visits: Visits, age: float) -> float:
         """That a copy of this age is current, with what its host has said of the page since."""
-        groups = groups_of(self._cache, key, url)
-        prior = prior_of(self._cache, groups)
         fresh = expected_freshness(visits.changes, visits.days, prior, age)
         if not visits.told_at:
             return fresh
@@ -94,10 +98,31 @@ class FreshnessWalk:
                 f"F{tier}": sums.fresh / sums.weight for tier, sums in enumerate(self._tiers) if sums.pages
             },
             hosts=tuple(
-                HostFreshness(host=host, pages=sums.pages, expected=sums.fresh / sums.weight)
+                HostFreshness(
+                    host=host,
+                    pages=sums.pages,
+                    expected=sums.fresh / sums.weight,
+                    audited=_audited(self._cache.habits_of(host_key(host_id(Host(host)))).audits),
+                )
                 for host, sums in stalest
             ),
             audits=found.audits,
             audited=audited,
             audit_error=error,
+            audited_by_tier={
+                f"F{tier}": told
+                for tier, audits in enumerate(found.audited_tiers)
+                if (told := _audited(audits)) is not None
+            },
+            age=everything.days / everything.pages if everything.pages else None,
+            changes_a_day=everything.rate,
         )
+
+
+def _audited(audits: Audits | None) -> Audited | None:
+    if audits is None:
+        return None
+    fresh, error = audited_freshness(audits.count, audits.weight, audits.fresh)
+    if fresh is None or error is None:
+        return None
+    return Audited(audits=audits.count, fresh=fresh, error=error)

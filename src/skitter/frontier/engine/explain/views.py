@@ -31,6 +31,8 @@ from skitter.frontier.engine.explain.lists import outlook, some_urls
 from skitter.frontier.engine.explain.traps import trap_words
 from skitter.frontier.engine.load_limits import closed_words, is_closed
 from skitter.frontier.engine.readmission import as_found
+from skitter.frontier.engine.revisit_budget import visits_a_second
+from skitter.frontier.engine.rules_in_force import over_defaults
 from skitter.frontier.rows import HostRow, Tally, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.row_cache import RowCache
@@ -146,6 +148,9 @@ class Views:
             verdicts=tally.verdicts,
             refusing=tally.refusing,
             revisits=self._revisits(),
+            over_defaults=over_defaults(tally.refusals, self._settings),
+            scored=tally.scored,
+            on_topic=tally.on_topic,
         )
 
     def _revisits(self) -> RevisitFigures | None:
@@ -159,6 +164,7 @@ class Views:
             watched=found.watched,
             queued=self._cache.tally.tiers[REVISITS],
             price=found.price,
+            budget=visits_a_second(self._settings.revisit.per_second, found.watched),
             visits=found.visits,
             changed=found.changed,
             late=max(0.0, self._cache.tally.now - first) if first is not None else 0.0,
@@ -265,6 +271,8 @@ class Views:
             return f"It is not asked now: {closed_words(row, self._settings)}."
         if row.pace.crowded_until and row.pace.crowded_until == row.pace.not_before:
             return f"Its address {row.pace.address} is busy with other hosts (politeness.address_rate)."
+        if _is_costly(row):
+            return "It rests: a page of it took too long to read (fetch.reading_seconds)."
         answers = (
             f"; its answers take {row.pace.response_time * 1000:.3g} ms" if row.pace.response_time else ""
         )
@@ -394,6 +402,8 @@ class Views:
             return f"the host is not asked now: {closed_words(host, self._settings)}"
         if host.pace.crowded_until and host.pace.crowded_until == host.pace.not_before:
             return f"its address {host.pace.address} is busy with other hosts (politeness.address_rate)"
+        if _is_costly(host):
+            return "the host rests: a page of it took too long to read (fetch.reading_seconds)"
         if not host.robots.read_at:
             return "its robots.txt has not been read yet"
         return f"the host is asked every {self._cache.delay_of(host):g} s ({self._delay_why(host)})"
@@ -408,7 +418,8 @@ class Views:
             case Via.LINK if KINDS[row.found.kind].lists_urls:
                 return f"{next(self._trail(row), 'a page')} names it as its {row.found.kind}"
             case Via.LINK:
-                return f"linked, {row.found.depth} links from a seed"
+                followed = f"followed by the extractor {row.found.by}" if row.found.by else "linked"
+                return f"{followed}, {row.found.depth} links from a seed"
             case Via.CANONICAL:
                 return f"{next(self._trail(row), 'a page')} names it as canonical"
             case Via.PROBE if row.found.kind is TaskKind.SITEMAP:
@@ -453,6 +464,10 @@ class Views:
     def _fetches(self, key: UrlKey) -> Iterator[FetchView]:
         for fetch in queries.fetches_of(self._cache, key):
             yield FetchView(**fetch_fields(fetch))
+
+
+def _is_costly(row: HostRow) -> bool:
+    return bool(row.pace.costly_until) and row.pace.costly_until == row.pace.not_before
 
 
 def _busyness(row: HostRow) -> tuple[int, int, int]:

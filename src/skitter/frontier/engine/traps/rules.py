@@ -346,16 +346,18 @@ class Shares:
         """Whether this URL would be one too many, asked before its row is read: of a large host nine URLs are
         passed over for each that is taken. False when its pattern is not in memory."""
         pattern = self._tx.cache.patterns.get(key)
-        left = self._of.get(pattern.own) if pattern is not None else None
-        return left is not None and left[0] <= 0
+        return pattern is not None and self._left_of(pattern)[0] <= 0
 
     def take(self, key: bytes, url: str) -> bool:
-        pattern = pattern_of(self._tx.cache, self._ident, key, url)
+        left = self._left_of(pattern_of(self._tx.cache, self._ident, key, url))
+        left[0] -= 1
+        return left[0] >= 0
+
+    def _left_of(self, pattern: Pattern) -> list[int]:
         left = self._of.get(pattern.own)
         if left is None:
             left = self._of[pattern.own] = self._share(pattern)
-        left[0] -= 1
-        return left[0] >= 0
+        return left
 
     def _share(self, pattern: Pattern) -> list[int]:
         for subject in (pattern.own, pattern.family):

@@ -6,7 +6,7 @@ put back to where it was before them. Never touches a URL whose last answer lies
 
 from __future__ import annotations
 
-from skitter.frontier.engine.requeue import back_from_the_archive
+from skitter.frontier.engine.requeue import forget_answer
 from skitter.frontier.engine.uploads.not_uploaded import stop_counting
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.queries import HeldFetch
@@ -74,5 +74,5 @@ def _ask_again(tx: Transaction, fetch: HeldFetch, segment: str) -> None:
     if row.waiting and tx.held_segment(row) != segment:
         stop_counting(tx, key, row)
     row.waiting = b""
-    if not back_from_the_archive(tx, key, row):
+    if not forget_answer(tx, key, row):
         tx.put_url(key, row)

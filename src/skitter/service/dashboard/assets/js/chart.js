@@ -19,8 +19,9 @@ function svg(tag, attributes, ...children) {
 
 export class TimeChart {
   // series: names; tints: their colours; words(value) -> text with its unit; axis(value) -> the same, shorter
-  constructor({ title, series, tints, words, axis = words, stacked = false, height = 180 }) {
-    Object.assign(this, { title, tints, words, axis, stacked, height });
+  // least: the highest mark at least, so that a half of what comes in whole numbers is one too
+  constructor({ title, series, tints, words, axis = words, stacked = false, least = 0, height = 180 }) {
+    Object.assign(this, { title, tints, words, axis, stacked, least, height });
     this.series = series.map((name, place) => ({ name, tint: tints[place] }));
     this.points = []; // { at, values: [..] }, in order of time
     this.picked = null;
@@ -57,7 +58,8 @@ export class TimeChart {
         ? point.values.reduce((sum, value) => sum + (value ?? 0), 0)
         : Math.max(0, ...point.values.map((value) => value ?? 0))
     );
-    this.top = ceiling(Math.max(0, ...sums));
+    const most = Math.max(0, ...sums);
+    this.top = ceiling(Math.max(this.least, most));
     fill(this.picture, this.grid(), this.stacked ? this.areas() : this.lines(), this.cursor());
     this.legend();
   }
@@ -107,7 +109,7 @@ export class TimeChart {
         return [
           svg("polygon", { class: `wash ${series.tint}`, points: `${path.join(" ")} ${feet}` }),
           svg("polyline", {
-            class: `line ${series.tint}`,
+            class: `line ${series.tint}${run.length > 1 ? "" : " dot"}`,
             points: (run.length > 1 ? path : [path[0], path[0]]).join(" "),
           }),
         ];
@@ -125,9 +127,17 @@ export class TimeChart {
           below[i] += point.values[place] ?? 0;
         });
         const heads = run.map((point, i) => `${this.x(point.at).toFixed(1)},${this.y(below[i]).toFixed(1)}`);
-        return svg("polygon", { class: `area ${series.tint}`, points: [...heads, ...feet].join(" ") });
+        const shape = { class: `area ${series.tint}`, points: [...heads, ...feet].join(" ") };
+        return run.length > 1 ? svg("polygon", shape) : this.pillar(series, heads[0], feet[0]);
       });
     });
+  }
+
+  // A single point has no width: the first figures of a crawl are seen all the same.
+  pillar(series, head, foot) {
+    const [place, top] = head.split(",").map(Number);
+    const height = Math.max(0, Number(foot.split(",")[1]) - top);
+    return svg("rect", { class: `area ${series.tint}`, x: place - 2, y: top, width: 4, height });
   }
 
   cursor() {

@@ -12,9 +12,10 @@ import { host } from "./views/host.js";
 import { urls } from "./views/urls.js";
 import { dead } from "./views/dead.js";
 import { traps } from "./views/traps.js";
+import { freshness } from "./views/freshness.js";
 
 // A view builds its elements once and returns { title, element, refresh, every, leave }.
-const VIEWS = { overview, hosts: (place) => (place.parts[0] ? host : hosts)(place), urls, dead, traps };
+const VIEWS = { overview, hosts: (place) => (place.parts[0] ? host : hosts)(place), urls, dead, traps, freshness };
 const main = document.getElementById("main");
 let view = null;
 let timer = 0;

@@ -54,6 +54,10 @@ export function share(part, whole) {
   return whole ? `${round((100 * part) / whole)} %` : "0 %";
 }
 
+export function percent(share) {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
 export function seconds(value) {
   if (value > 0 && value < 0.0005) return "<1 ms";
   if (value < 1 && value !== 0) return `${count(value * 1000)} ms`;

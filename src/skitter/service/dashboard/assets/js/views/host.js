@@ -104,7 +104,7 @@ function standing({ view, worker, lease_until: until, last_failure: failure }) {
     ]],
     ["Denied", view.denied ? `${plural(view.denied, "URL")} by robots.txt` : ""],
     ["Answers in", view.response_ms ? `${count(view.response_ms)} ms, smoothed` : ""],
-    ["Smallest gap", view.smallest_gap === null ? "" : `${view.smallest_gap.toFixed(3)} s`],
+    ["Smallest gap", view.smallest_gap === null ? "" : seconds(view.smallest_gap)],
     ["Address", view.address],
     ["Policy", el("span", { id: "in-force" }, policyWords(view.policy))],
   ]);

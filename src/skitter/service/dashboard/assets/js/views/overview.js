@@ -78,7 +78,11 @@ function figures() {
     fill(queue.value, short(stats.tiers.reduce((sum, tier) => sum + tier, 0)), unit("URLs"));
     fill(
       queue.note,
-      stats.next_at === null ? "nothing waits" : ["next start ", ago(Math.max(stats.next_at, now()))],
+      stats.next_at === null
+        ? "nothing waits"
+        : stats.next_at > now()
+        ? ["next start ", ago(stats.next_at)]
+        : "the next is ready",
     );
     politeness(polite, stats.politeness);
   };
@@ -91,7 +95,7 @@ function politeness(shown, ledger) {
   fill(shown.value, count(ledger.violations), unit(ledger.violations === 1 ? "breach" : "breaches"));
   const closest = ledger.smallest_gap === null
     ? ""
-    : `, closest ${ledger.smallest_gap.toFixed(3)} s of ${seconds(ledger.required)}`;
+    : `, closest ${seconds(ledger.smallest_gap)} of ${seconds(ledger.required)}`;
   fill(shown.note, ledger.gaps ? `in ${plural(ledger.gaps, "gap")}${closest}` : "no gap between requests yet");
 }
 

@@ -1,0 +1,1 @@
+"""Archives that others made, as readers see them."""
