@@ -101,6 +101,8 @@ class MemoryChanges:
 
 
 class MemoryStore:
+    keeps_every_commit = has_moved = False
+
     def __init__(self, tables: MemoryTables, *, read_only: bool = False) -> None:
         if not read_only:
             tables.take(self)
@@ -135,6 +137,9 @@ class MemoryStore:
             else:
                 rows.delete(key)
         reach(Point.AFTER_COMMIT)
+
+    def commit_soon(self, changes: Changes) -> None:
+        self.commit(changes)
 
     def sync(self) -> None:
         """Nothing is kept beyond the process."""

@@ -58,6 +58,8 @@ ABANDON = b"abandon"
 RELEASE = b"release"
 # meta: how much of each segment is committed
 MARK = b"mark "
+# meta: segments that were lost before they were stored: whoever had them may yet upload them
+LOST = b"lost "
 # due: what stands before pages that are visited again, by whether that must be on time. A time in microseconds
 # begins with 0.
 REVISIT = {True: b"\1", False: b"\2"}

@@ -17,6 +17,7 @@ from skitter.frontier.tables.layout import (
     ABANDON,
     END_OF_KEYS,
     KEY,
+    LOST,
     MARK,
     REJUDGE,
     RELEASE,
@@ -363,6 +364,11 @@ def held_in(cache: RowCache, segment: str, most: int) -> list[HeldFetch]:
     found = cache.store.first("unstored", start, end_of_segment(segment), most)
     places = [(place, place[len(start) :], raw) for place, raw in found]
     return [HeldFetch(place, fetch, UrlKey(fetch[:KEY]), decode_held(raw)) for place, fetch, raw in places]
+
+
+def lost_segments(cache: RowCache) -> list[str]:
+    """Those that were lost before they were stored."""
+    return [entry[len(LOST) :].decode() for entry, _ in cache.store.scan("meta", LOST, LOST + b"\xff")]
 
 
 def marks(cache: RowCache) -> Iterator[SegmentMark]:
