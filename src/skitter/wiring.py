@@ -32,7 +32,6 @@ from skitter.committer.work_source import COMMITTED_AT_ONCE
 from skitter.committer.worker_registry import WorkerRegistry
 from skitter.committer.worker_rpc import WorkerRpc
 from skitter.committer.worker_server import serve_on_unix_socket
-from skitter.extras import need
 from skitter.fetch.curl import user_agent
 from skitter.fetch_stack import FetchStack, open_fetch_stack
 from skitter.folder import CrawlFolder
