@@ -17,6 +17,7 @@ from skitter.frontier.base import Freshness, Stats
 from skitter.model import Fetched, HostLease, NotModified, Outcome, Result, Task, TaskKind
 from skitter.settings import PolitenessSettings, RevisitSettings, Settings, TrapSettings
 from skitter.urls.canonical import host_of
+from tests.frontier_fixtures import stores_for
 from tests.frontier_kit import NO_RULES, Driver, seed
 from tests.frontier_stores import DISKS
 
@@ -144,7 +145,7 @@ class Month:
         self.reported.append((expected, truth))
 
 
-@pytest.fixture(scope="module", params=DISKS)
+@pytest.fixture(scope="module", params=stores_for(__name__))
 def month(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Month]:
     disk = DISKS[request.param](tmp_path_factory.mktemp("month") / "frontier")
     driver = Driver(disk, SETTINGS, audited=False)
@@ -152,6 +153,7 @@ def month(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     lived.run()
     yield lived
     driver.close()
+    driver.check_replay()
 
 
 def test_every_change_of_an_important_page_is_seen_within_its_promise(month: Month) -> None:

@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("extend", "identities", "render"),
     ("committer", "seeds", "collection", "reference", "headline"),
     ("worker", "sinks"),
-    ("service", "fetch_stack"),
+    ("service", "fetch_stack", "frontier_log"),
     ("wiring",),
     ("runtime",),
     ("console",),

@@ -13,6 +13,7 @@ from skitter.frontier.tables.layout import (
     ABANDON,
     FORGOTTEN,
     HABITS,
+    LOST,
     MARK,
     REJUDGE,
     RELEASE,
@@ -167,8 +168,10 @@ class TableWrites:
     def put_mark(self, mark: SegmentMark) -> None:
         self.put("meta", MARK + mark.segment.encode(), encode(mark))
 
-    def drop_mark(self, segment: str) -> None:
+    def lose_mark(self, segment: str) -> None:
+        """The segment is lost, and does not count if it turns up again."""
         self.delete("meta", MARK + segment.encode())
+        self.put("meta", LOST + segment.encode(), b"")
 
     # -- fetches whose segment is not stored elsewhere yet
 
