@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEEDS  ?=
 INTO   ?= crawls/$(if $(value SEEDS),crawl,demo-$(shell date +%Y%m%d-%H%M%S))
 FLAGS  ?=
-SECONDS ?= 60
+SECONDS ?= 3600
 SEED    ?= 1
 
 # A value as one word of the shell, whatever is in it: a URL has & and ?, a folder's name may have spaces.
@@ -23,7 +23,7 @@ help:
 	@echo "make format                     format the code"
 	@echo "make docs                       write the generated pages in docs/ again"
 	@echo "make bench                      lists the benchmarks and runs their quick forms, peers beside us (ten minutes)"
-	@echo "make fuzz SECONDS=60            the C under sanitizers, on mutated pages, links and texts"
+	@echo "make fuzz                       an hour of mutated pages, links, deliveries, journals, stores; SECONDS=60 for less"
 	@echo "make setup                      only set up .venv"
 
 setup: $(READY)
