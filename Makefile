@@ -60,6 +60,7 @@ docs: $(READY)
 	$(BIN)/python -m skitter.reference
 	$(BIN)/python -m skitter.service.http.openapi
 	$(BIN)/skitter man > docs/skitter.1
+	$(BIN)/skitter man --pages docs/commands
 
 bench: $(READY)
 	$(BIN)/python -m bench
