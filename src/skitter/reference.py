@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import FieldInfo, fields
 
 from skitter.archive.schema import ITEMS, TABLES, Column, Kind, Table
+from skitter.python_reference import python_page
 from skitter.schedule.retry import RULES
 from skitter.settings.host_identity import IDENTITY_FIELDS, LoginRecipe
 from skitter.settings.load import HOST_FIELDS, SECTIONS, TYPES, wanted
@@ -248,6 +249,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "failures.md": failures_page,
     "tables.md": tables_page,
+    "python.md": python_page,
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from skitter.errors import UsageError
 
-EXPORTS = ("wacz", "warc", "parquet", "jsonl", "csv", "markdown", "files", "cdxj")
+EXPORTS = ("wacz", "warc", "parquet", "jsonl", "csv", "markdown", "files", "shards", "duckdb", "cdxj")
 _QUERY_HELP = """\
 examples:
   skitter query DIR "select host, status, count(*) from pages group by all order by 3 desc"
