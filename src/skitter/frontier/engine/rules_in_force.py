@@ -34,6 +34,8 @@ class RulesInForce(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     blocklists: bytes
     traps: bool = True
     tunnel: int = 3
+    seeds: tuple[str, ...] = ()
+    surts: tuple[str, ...] = ()
 
 
 def rules_of(settings: Settings, blocklists: bytes) -> RulesInForce:
@@ -51,6 +53,10 @@ def rules_of(settings: Settings, blocklists: bytes) -> RulesInForce:
         blocklists=blocklists,
         traps=settings.traps.mode == "on",
         tunnel=settings.focus.tunnel,
+        seeds=tuple(
+            f"{seed} {rule.scope} {rule.depth} {rule.budget}" for seed, rule in sorted(settings.seeds.items())
+        ),
+        surts=tuple(sorted(settings.rules.surts)),
     )
 
 
@@ -78,6 +84,10 @@ def loosened(old: RulesInForce, new: RulesInForce) -> Iterator[Refusal]:
         yield Refusal.TRAP
     if new.tunnel > old.tunnel:
         yield Refusal.OFF_TOPIC
+    if new.seeds != old.seeds:
+        yield from (Refusal.SCOPE, Refusal.DEPTH, Refusal.BUDGET)
+    elif not set(new.surts) <= set(old.surts):
+        yield Refusal.SCOPE
 
 
 def loosened_by_policy(old: HostPolicy, new: HostPolicy) -> list[Refusal]:
