@@ -368,7 +368,8 @@ def _crawl(arguments: argparse.Namespace) -> int:
     loaded = _load(folder, arguments.config, given_flags(arguments))
     arguments.is_for_a_log = loaded.settings.log.json
     keys = Keys(loaded.settings.keys)
-    seeds = read_seeds(seed_words, (), keys) + read_sitemaps(arguments.sitemap, keys)
+    own_seeds = loaded.settings.seeds
+    seeds = read_seeds([*seed_words, *own_seeds], (), keys) + read_sitemaps(arguments.sitemap, keys)
     if arguments.header:
         from skitter.console.run.header_flags import with_headers
 

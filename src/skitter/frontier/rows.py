@@ -373,7 +373,8 @@ class Tally(msgspec.Struct):
     pages among them; there are as many segments as the spool has room for. `lost` are fetches whose records are
     gone, `answers` are good ones by kind of task, `aliases` pages that name another as canonical. `traps` is
     the number of the last verdict; `verdicts` are in force, `domains` of them on domains, and `refusing` of them
-    refuse a URL or more. Of a focused crawl `scored` pages were judged, and `on_topic` of them are about it."""
+    refuse a URL or more. Of a focused crawl `scored` pages were judged, and `on_topic` of them are about it.
+    `seeds` counts URLs that were let in under seeds with rules of their own."""
 
     seq: int = 0
     token: int = 0
@@ -406,6 +407,7 @@ class Tally(msgspec.Struct):
     revisits: RevisitTally = msgspec.field(default_factory=RevisitTally)
     scored: int = 0
     on_topic: int = 0
+    seeds: dict[str, int] = msgspec.field(default_factory=dict)
 
     @property
     def pages(self) -> int:

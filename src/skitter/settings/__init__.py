@@ -16,6 +16,7 @@ from skitter.settings.focus import FocusSettings
 from skitter.settings.host_identity import HostIdentity
 from skitter.settings.plugins import ExtractRule, PluginSettings
 from skitter.settings.rendering import RenderSettings
+from skitter.settings.rules import RuleSettings, SeedRule
 
 Doc = Meta
 Fraction = Annotated[float, Meta(ge=0, le=1)]
@@ -600,7 +601,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     plugins: PluginSettings = PluginSettings()
     focus: FocusSettings = FocusSettings()
     render: RenderSettings = RenderSettings()
+    rules: RuleSettings = RuleSettings()
     hosts: dict[str, HostPolicy] = {}
     extract: dict[str, ExtractRule] = {}
+    seeds: dict[str, SeedRule] = {}
     identities: dict[str, HostIdentity] = {}
     """Told in the tables of `hosts` too."""

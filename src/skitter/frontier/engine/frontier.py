@@ -101,6 +101,7 @@ from skitter.settings import KeySettings, Settings
 from skitter.settings.toml_text import toml_value
 from skitter.urls.canonical import host_id, normalise
 from skitter.urls.scope import Scope
+from skitter.urls.seed_rules import SeedRules
 
 _encode = msgspec.msgpack.encode
 _decode_keys = msgspec.msgpack.Decoder(KeySettings).decode
@@ -160,6 +161,7 @@ class EngineFrontier:
             prioritizer or ByDepthAndLinks(),
             traps,
             settings.sitemaps.max_files,
+            SeedRules(settings.seeds, settings.crawl.scope, settings.rules.surts),
         )
         addresses = Addresses(settings.politeness.address_rate)
         self._readmission = Readmission(
