@@ -120,7 +120,7 @@ class Month:
             self.starts.setdefault(lease.host, []).append(driver.clock.now())
             result = self.web.answer(task, driver.clock.now())
             if number == dies_before:
-                self.unsettled[task.url] += 1
+                self.unsettled[task.url] += task.kind is TaskKind.PAGE
                 return
             now = driver.clock.now()
             driver.settle(
