@@ -28,7 +28,7 @@ from skitter.model import UrlState, Via
 from skitter.schedule.change_rate import learn, prior_rate, rate_of
 from skitter.schedule.revisit import Visits, days_by_value, pack_visits, unpack_visits
 
-FEW = 100_000
+FEW = 300_000
 PER_SECOND = 2_000
 MOST_US, MOST_BYTES = 5.0, 16
 # Of the CPU of one core at that rate, for promotion and price.

@@ -550,30 +550,3 @@ def test_first_visits_again_do_not_come_in_the_order_of_the_crawl(start: Start) 
     waits = [next_visit(driver, url) - driver.explain(url).fetches[0].at for url in urls]
     assert max(waits) > 1.5 * min(waits)
     assert min(waits) >= 6 * HOUR
-
-
-def test_reported_freshness_is_corrected_by_what_visits_found(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Pages that change faster than anything that was expected of them."""
-    urls = [f"http://h{number}.test/" for number in range(20)]
-    driver = fetched(start, kept_fresh(rule="fixed", interval=DAY, min_age=HOUR), *urls)
-    driver.audited = False
-    bodies = itertools.count(2)
-    for _ in range(3):
-        driver.clock.advance(DAY)
-        for _ in range(5):
-            driver.promote()
-            answer_all(driver, page(next(bodies)))
-    forecasts = driver.stats().revisits
-    assert forecasts is not None
-    assert forecasts.changed >= 20
-    driver.clock.advance(DAY)
-    before = driver.ask(driver.frontier.freshness()).expected_plain
-    driver.reopen()
-    assert driver.ask(driver.frontier.freshness()).expected_plain == before
-    monkeypatch.setattr("skitter.frontier.engine.explain.freshness.correction", lambda *_: 1.0)
-    as_forecast = driver.ask(driver.frontier.freshness()).expected_plain
-    assert before is not None
-    assert as_forecast is not None
-    assert 1 - before > 1.2 * (1 - as_forecast)
