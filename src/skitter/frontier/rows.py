@@ -333,6 +333,26 @@ class Audits(msgspec.Struct, array_like=True, gc=False):
         self.fresh += weight * is_fresh
 
 
+class Forecasts(msgspec.Struct, array_like=True, gc=False):
+    """Of late visits: how many changes were forecast, and how many were seen. Older ones count less."""
+
+    forecast: float = 0.0
+    seen: float = 0.0
+
+    def add(self, chance: float, *, changed: bool) -> None:
+        self.forecast = _FORECASTS_FADE * self.forecast + chance
+        self.seen = _FORECASTS_FADE * self.seen + changed
+
+    @property
+    def correction(self) -> float:
+        """Changes seen for each that was forecast; three of each are assumed beforehand."""
+        return (self.seen + 3.0) / (self.forecast + 3.0)
+
+
+# A thousand visits count: some three hundred changes, which say to a twentieth how good forecasts are.
+_FORECASTS_FADE = 0.999
+
+
 class Habits(msgspec.Struct, array_like=True, gc=False):
     """How often pages of one pattern or host change: `changes` in so many `days` of watching. Of `checked` pages
     whose bytes differed, `noisy` differed again at once. Of a host also what its word was worth (`trust`), when
@@ -353,7 +373,8 @@ class RevisitTally(msgspec.Struct, array_like=True):
     """Revisits in all: pages `watched` (with a date for their next visit), revisits leased now, the price of a
     visit, the habits of all pages; visits made again and how many of them found a change. `audits` are visits at
     random times; `audited` sums the weights of the intervals they fell into, `audited_fresh` of those that found
-    the page as it was. `audited_tiers` has the same by tier, from the first audit on."""
+    the page as it was. `audited_tiers` has the same by tier, from the first audit on; `forecasts` are of routine
+    visits and of promised ones, from the first visit on."""
 
     watched: int = 0
     leased: int = 0
@@ -365,6 +386,7 @@ class RevisitTally(msgspec.Struct, array_like=True):
     audited: float = 0.0
     audited_fresh: float = 0.0
     audited_tiers: list[Audits] = msgspec.field(default_factory=list)
+    forecasts: list[Forecasts] = msgspec.field(default_factory=list)
 
 
 class Tally(msgspec.Struct):
