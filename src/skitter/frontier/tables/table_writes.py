@@ -168,9 +168,12 @@ class TableWrites:
     def put_mark(self, mark: SegmentMark) -> None:
         self.put("meta", MARK + mark.segment.encode(), encode(mark))
 
+    def drop_mark(self, segment: str) -> None:
+        self.delete("meta", MARK + segment.encode())
+
     def lose_mark(self, segment: str) -> None:
         """The segment is lost, and does not count if it turns up again."""
-        self.delete("meta", MARK + segment.encode())
+        self.drop_mark(segment)
         self.put("meta", LOST + segment.encode(), b"")
 
     # -- fetches whose segment is not stored elsewhere yet
