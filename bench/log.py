@@ -2,11 +2,11 @@
 
     python -m bench.log --urls 1000000 --hosts 50000 --pages 100000
 
-The same load as in `bench.frontier`, in processes of their own, by turns: RocksDB alone, and with every commit in
-a log first. The database is on this machine, on its disk, with fsync and without a standby: its CPU and its WAL are
-what is asked for, a commit's latency is its own. Then the machine with the log dies, and others take over: one
-that has nothing and replays the log, one that has a checkpoint, and a standby that has followed. A table, and one JSON
-object as the last line; exit code 1 when a target is missed.
+The same load as in `bench.frontier`, in processes of their own, by turns: RocksDB alone, and with every
+commit in a log first. The database is on this machine, on its disk, with fsync and without a standby: its CPU
+and its WAL are what is asked for, a commit's latency is its own. Then the machine with the log dies, and
+others take over: one that has nothing and replays the log, one that has a checkpoint, and a standby that has
+followed. A table, and one JSON object as the last line; exit code 1 when a target is missed.
 """
 
 from __future__ import annotations
