@@ -132,6 +132,7 @@ async def open_services(
                 folder.frontier, settings, clock, keys=keys, blocklists=blocklists, tell=tell_of_return
             )
         closing.push_async_callback(frontier.close)
+        folder.note_format()
         for name, policy in settings.hosts.items():
             await _set_policies(frontier, name, policy)
         objects = objects_at(settings.archive.url) if settings.archive.url else None
