@@ -4,9 +4,9 @@
 
 nginx serves all sites on loopback: a shop, a forum that shows its threads to who has the cookie of a login, home
 pages with JSON-LD, and PostgreSQL's documentation. skitter runs with all its promises on (frontier on disk, WARC
-archive, tables); Scrapy writes JSON lines and keeps its frontier in memory. Both obey robots.txt, with 16 requests
-at once to a host, 256 over many hosts, and no delay. A table, one JSON object as the last line; exit code 1 when an
-item is missing, 2 without the packages.
+archive, tables); Scrapy writes JSON lines and keeps its frontier in memory. Both obey robots.txt, with 16
+requests at once to a host, 256 over many hosts, and no delay. A table, one JSON object as the last line; exit
+code 1 when an item is missing, 2 without the packages.
 """
 
 from __future__ import annotations

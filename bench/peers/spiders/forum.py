@@ -1,6 +1,6 @@
 # The task `forum` as a Scrapy spider, as its documentation would write it.
 # mypy: ignore-errors
-# ruff: noqa: RUF012, SIM115
+# ruff: noqa: RUF012
 import os
 
 import scrapy

@@ -1,6 +1,6 @@
 # The task `home_pages` as a Scrapy spider, as its documentation would write it.
 # mypy: ignore-errors
-# ruff: noqa: RUF012, SIM115
+# ruff: noqa: SIM115
 import json
 
 import scrapy

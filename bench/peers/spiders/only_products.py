@@ -1,6 +1,6 @@
 # The task `only_products` as a Scrapy spider, as its documentation would write it.
 # mypy: ignore-errors
-# ruff: noqa: RUF012, SIM115
+# ruff: noqa: RUF012
 from hashlib import sha256
 from pathlib import Path
 
