@@ -4,8 +4,8 @@
     python -m bench.rendering --only cost --pages 200
 
 leaks: a page with sixty ways out, against listeners on loopback, with each layer taken away in turn. hostile:
-thirty pages that attack the browser. done: pages whose link comes late, by how long answers take. cost: CPU of the
-browser and of Python for a page of an app, and memory (PSS), beside the same page only read. Needs Debian's
+thirty pages that attack the browser. done: pages whose link comes late, by how long answers take. cost: CPU of
+the browser and of Python for a page of an app, and memory (PSS), beside the same page only read. Needs Debian's
 chromium-headless-shell. Exit code 1 when a target is missed.
 """
 

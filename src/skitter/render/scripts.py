@@ -115,6 +115,10 @@ CHANGED = """
 })()
 """
 
+PAGE_HEIGHT = (
+    "Math.max(document.documentElement.scrollHeight, document.body ? document.body.scrollHeight : 0)"
+)
+
 _TAKEN = """
 (() => {
   const most = MOST;
@@ -134,8 +138,7 @@ _TAKEN = """
   const cut = html.length > most;
   if (cut) html = html.slice(0, most);
   const shown = (document.body || top).innerText || "";
-  return {html: html.toWellFormed(), cut, text: shown.slice(0, most).toWellFormed(), height:
-    Math.max(top.scrollHeight, document.body ? document.body.scrollHeight : 0)};
+  return {html: html.toWellFormed(), cut, text: shown.slice(0, most).toWellFormed()};
 })()
 """
 
