@@ -2,11 +2,11 @@
 
     python -m bench.log --urls 1000000 --hosts 50000 --pages 100000
 
-The same load as in `bench.frontier`, in processes of their own, by turns: RocksDB alone, and with every
-commit in a log first. The database is on this machine, on its disk, with fsync and without a standby: its CPU
-and its WAL are what is asked for, a commit's latency is its own. Then the machine with the log dies, and
-others take over: one that has nothing and replays the log, one that has a checkpoint, and a standby that has
-followed. A table, and one JSON object as the last line; exit code 1 when a target is missed.
+The same load as in `bench.frontier`, in processes of their own, by turns: RocksDB alone, and with every commit
+in a log first. The database is on this machine, on its disk, with fsync and without a standby: its CPU and its
+WAL are what is asked for, a commit's latency is its own. Then the machine with the log dies, and others take
+over: one that has nothing and replays the log, one that has a checkpoint, and a standby that has followed. A
+table, and one JSON object as the last line; exit code 1 when a target is missed.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from bench._postgres import Postgres
 from bench._report import last_line, progress, table
 from bench._stretch import LOG, SETTINGS, Reading, with_log
 from skitter.archive.objects import Objects
+from skitter.frontier.log.base import Log, Standing
 from skitter.frontier.log.checkpoints import Checkpoints
 from skitter.frontier.opening import log_of, open_logged_frontier, standby_in
 from skitter.settings import Settings
@@ -94,12 +95,19 @@ async def checkpoint(folder: Path, settings: Settings, files: Objects) -> tuple[
     return took, sum(files.list().values())
 
 
+def _until_silent(log: Log) -> Standing:
+    """The owner's death is noticed after its lapse; what is measured begins then."""
+    while (standing := log.standing()) is None or not standing.is_free:
+        time.sleep(0.2)
+    log.close()
+    return standing
+
+
 def takeovers(place: Path, owner: Path, database: Postgres) -> dict[str, float]:
     settings = with_log(SETTINGS, database.url)
     files = Objects(f"file://{place}/objects")
     took: dict[str, float] = {}
-    standing = log_of(settings.frontier).standing()
-    assert standing is not None
+    standing = _until_silent(log_of(settings.frontier))
     progress("another machine replays the whole log")
     took["whole log, s"] = asyncio.run(first_lease(place / "cold" / "frontier", settings, None))
     took["commits replayed"] = standing.sequence
