@@ -13,7 +13,7 @@ the event loop goes on meanwhile.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from skitter.frontier.log.base import Claim, Log
@@ -83,10 +83,10 @@ class LoggedStore:
         self._appending.submit(self._append, changes.made).result()
         self._write(changes)
 
-    def commit_soon(self, changes: Changes) -> asyncio.Task[None]:
+    def commit_soon(self, changes: Changes) -> Awaitable[None]:
         assert isinstance(changes, LoggedChanges)
         self._check()
-        return asyncio.get_running_loop().create_task(self._commit_soon(changes))
+        return self._commit_soon(changes)
 
     async def _commit_soon(self, changes: LoggedChanges) -> None:
         """Cancelled or not, the commit is made: nobody else may write before its outcome is known."""
