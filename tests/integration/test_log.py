@@ -119,6 +119,21 @@ def test_an_owner_that_let_go_is_replaced_at_once(opened: Callable[..., Postgres
     assert (claim.sequence, claim.epoch, claim.has_moved) == (1, 2, True)
 
 
+def test_that_a_log_has_moved_is_known_until_the_new_owner_commits(
+    opened: Callable[..., PostgresLog],
+) -> None:
+    """Whoever dies between its claim and its first commit has not looked at the former owner's leases."""
+    old = opened()
+    old.claim(A)
+    old.append(1, b"one")
+    old.release()
+    assert [opened().claim(B).has_moved for _ in range(2)] == [True, True]
+    new = opened()
+    assert new.claim(B).has_moved
+    new.append(2, b"two")
+    assert not opened().claim(B).has_moved
+
+
 def test_a_silent_owner_is_replaced_and_can_append_nothing_more(
     opened: Callable[..., PostgresLog],
 ) -> None:

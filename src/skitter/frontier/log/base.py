@@ -32,7 +32,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     sequence: int
     """Of the last commit; 0 when there was none."""
     has_moved: bool
-    """Whether the last owner was another one."""
+    """Whether the last commit is another owner's."""
 
 
 class Entry(msgspec.Struct, frozen=True):

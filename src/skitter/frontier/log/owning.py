@@ -17,6 +17,7 @@ from pathlib import Path
 from skitter.errors import LogFailed, SkitterError
 from skitter.frontier.log.base import Checkpoint, Claim, Log, Owner
 from skitter.frontier.log.catching_up import TooOld, adopt, catch_up, check_whole, is_empty
+from skitter.frontier.log.heartbeat import Heartbeat
 from skitter.frontier.log.position import position_of
 from skitter.frontier.stores.base import Store
 from skitter.frontier.stores.logged import LoggedStore
@@ -31,15 +32,17 @@ def own(
 ) -> LoggedStore:
     """`fetch` brings files of checkpoints; without it the whole log is replayed into a new folder."""
     inner = open_tables()
-    claim: Claim | None = None
+    beating: Heartbeat | None = None
     try:
         claim = log.claim(owner_of(folder))
+        beating = Heartbeat(log, lapse)
         inner, claim = _caught_up(folder, inner, open_tables, log, claim, fetch)
-        return LoggedStore(inner, log, claim, lapse)
+        return LoggedStore(inner, log, claim, beating)
     except BaseException:
         with contextlib.suppress(SkitterError):
             inner.close()
-        if claim is not None:
+        if beating is not None:
+            beating.stop()
             log.release()
         log.close()
         raise

@@ -80,16 +80,17 @@ class PostgresLog:
             connection.execute(sql.BEGIN, (uuid.uuid4().hex,))
             row = connection.execute(sql.LOCK).fetchone()
             assert row is not None
-            crawl, epoch, sequence, former, place, is_free, silent = row
+            crawl, _, sequence, former, place, is_free, silent = row
             if former != owner.ident and not is_free:
                 raise OwnedElsewhere(
                     f"{place} works on this crawl and was heard of {silent:.0f} s ago: stop it first, or wait "
                     f"until it has been silent for {self._lapse:g} s (frontier.log_lapse)"
                 )
-            connection.execute(sql.CLAIM, (owner.ident, owner.place, self._lapse))
-        self._epoch = epoch + 1
-        has_moved = former not in (None, owner.ident)
-        return Claim(crawl=crawl, epoch=epoch + 1, sequence=sequence, has_moved=has_moved)
+            values = {"ident": owner.ident, "place": owner.place, "lapse": self._lapse}
+            claimed = connection.execute(sql.CLAIM, values).fetchone()
+        assert claimed is not None
+        self._epoch, has_moved = claimed
+        return Claim(crawl=crawl, epoch=self._epoch, sequence=sequence, has_moved=has_moved)
 
     def append(self, sequence: int, body: bytes) -> None:
         is_again = False

@@ -12,7 +12,7 @@ CREATE = (
     """CREATE TABLE IF NOT EXISTS skitter_fence (
         part int PRIMARY KEY, crawl text NOT NULL, epoch bigint NOT NULL, sequence bigint NOT NULL,
         owner text, place text, heard timestamptz, lapse double precision NOT NULL DEFAULT 15,
-        settings text NOT NULL DEFAULT '') WITH (fillfactor = 20)""",
+        moved boolean NOT NULL DEFAULT false, settings text NOT NULL DEFAULT '') WITH (fillfactor = 20)""",
     """CREATE TABLE IF NOT EXISTS skitter_log (
         part int, sequence bigint, epoch bigint NOT NULL, at timestamptz NOT NULL DEFAULT now(),
         body bytea NOT NULL, PRIMARY KEY (part, sequence))""",
@@ -40,12 +40,14 @@ _SILENT = "extract(epoch FROM clock_timestamp() - heard)::double precision"
 
 LOCK = f"""SELECT crawl, epoch, sequence, owner, place, {_IS_FREE}, {_SILENT}
     FROM skitter_fence WHERE part = 0 FOR UPDATE"""
-CLAIM = """UPDATE skitter_fence SET epoch = epoch + 1, owner = %s, place = %s, lapse = %s,
-    heard = clock_timestamp() WHERE part = 0"""
+# That it has moved is forgotten with the first commit of the new owner, which ends the leases of the former one.
+CLAIM = """UPDATE skitter_fence SET epoch = epoch + 1, moved = moved OR coalesce(owner <> %(ident)s, false),
+        owner = %(ident)s, place = %(place)s, lapse = %(lapse)s, heard = clock_timestamp()
+    WHERE part = 0 RETURNING epoch, moved"""
 
 # The fence and the commit in one statement: a row is inserted only if the fence was ours and moved.
 APPEND = """WITH moved AS (
-        UPDATE skitter_fence SET sequence = %(sequence)s
+        UPDATE skitter_fence SET sequence = %(sequence)s, moved = false
         WHERE part = 0 AND epoch = %(epoch)s AND sequence = %(sequence)s - 1 RETURNING part)
     INSERT INTO skitter_log (part, sequence, epoch, body)
     SELECT part, %(sequence)s, %(epoch)s, %(body)s FROM moved"""

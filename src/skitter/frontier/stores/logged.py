@@ -13,18 +13,15 @@ the event loop goes on meanwhile.
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from skitter.errors import LogFailed, SkitterError
 from skitter.frontier.log.base import Claim, Log
+from skitter.frontier.log.heartbeat import Heartbeat
 from skitter.frontier.log.packing import NUMBERS, Change, pack
 from skitter.frontier.log.position import Position, put_position
 from skitter.frontier.stores.base import Changes, Store
 
-# Three heartbeats may be late before the owner may be replaced.
-_BEATS_A_LAPSE = 3
 # Whoever is cancelled waits so long for the outcome: a standby is promoted within 20 to 25 s.
 _PATIENCE = 30.0
 
@@ -63,7 +60,7 @@ class LoggedStore:
     read_only = False
     keeps_every_commit = True
 
-    def __init__(self, inner: Store, log: Log, claim: Claim, lapse: float) -> None:
+    def __init__(self, inner: Store, log: Log, claim: Claim, beating: Heartbeat) -> None:
         self.inner = inner
         self.log = log
         self.claim = claim
@@ -72,7 +69,7 @@ class LoggedStore:
         self._fault: BaseException | None = None
         self.is_closed = False
         self._appending = ThreadPoolExecutor(1, thread_name_prefix="log")
-        self._beating = Heartbeat(log, lapse / _BEATS_A_LAPSE, self._break)
+        self._beating = beating
         self.get, self.scan, self.first = inner.get, inner.scan, inner.first
         self.sync, self.compact = inner.sync, inner.compact
 
@@ -86,10 +83,10 @@ class LoggedStore:
         self._appending.submit(self._append, changes.made).result()
         self._write(changes)
 
-    def commit_soon(self, changes: Changes) -> asyncio.Task[None]:
+    def commit_soon(self, changes: Changes) -> Awaitable[None]:
         assert isinstance(changes, LoggedChanges)
         self._check()
-        return asyncio.get_running_loop().create_task(self._commit_soon(changes))
+        return self._commit_soon(changes)
 
     async def _commit_soon(self, changes: LoggedChanges) -> None:
         """Cancelled or not, the commit is made: nobody else may write before its outcome is known."""
@@ -132,8 +129,8 @@ class LoggedStore:
         self._fault = self._fault or error
 
     def _check(self) -> None:
-        if self._fault is not None:
-            raise self._fault
+        if fault := self._fault or self._beating.fault:
+            raise fault
 
     def die(self) -> None:
         """For tests: the end of a process, as far as the log sees it. The inner store is left as it is."""
@@ -152,33 +149,6 @@ class LoggedStore:
         try:
             self.inner.close()
         finally:
-            if self._fault is None:
+            if (self._fault or self._beating.fault) is None:
                 self.log.release()
             self.log.close()
-
-
-class Heartbeat:
-    """A thread that says from time to time that the owner is alive, and hears whether it still is the owner. A
-    database that is away is asked again: nobody else can claim the log there meanwhile."""
-
-    def __init__(self, log: Log, seconds: float, broken: Callable[[BaseException], None]) -> None:
-        self._log = log
-        self._seconds = seconds
-        self._broken = broken
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stopped.wait(self._seconds):
-            try:
-                self._log.heartbeat()
-            except LogFailed:
-                continue
-            except SkitterError as error:
-                self._broken(error)
-                return
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join()
