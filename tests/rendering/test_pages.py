@@ -135,7 +135,8 @@ def test_a_worker_in_a_frame_of_another_site_asks_us_as_well() -> None:
         "onmessage = () => add(); const f = document.createElement('iframe');"
         "f.src = 'http://other-site.invalid/frame.html'; document.body.append(f);",
         {
-            "/frame.html": "<script>const w = new Worker('/worker.js'); w.onmessage = () => top.postMessage(1, '*')</script>",
+            "/frame.html": "<script>const w = new Worker('/worker.js');"
+            "w.onmessage = () => parent.postMessage(1, '*');</script>",
             "/worker.js": "fetch('/deep').then((answer) => answer.json()).then(() => postMessage(1))",
             "/deep": "1",
         },
