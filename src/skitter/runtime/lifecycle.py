@@ -27,9 +27,8 @@ from skitter.seeds import hosts_named, require_addresses, require_contact
 from skitter.settings import Settings
 from skitter.settings.load import dump_toml
 from skitter.settings.plugins import is_file
+from skitter.settings.rules import RuleSettings
 from skitter.urls.canonical import normalise
-from skitter.urls.rewriting import Rewriting
-from skitter.urls.seed_rules import SeedRules
 from skitter.wiring import CrawlServices, probe_objects
 
 _BEAT = 0.05
@@ -87,6 +86,11 @@ def _with_whole_paths(settings: Settings) -> Settings:
 
 def _check_rules(settings: Settings) -> None:
     rules = settings.rules
+    if rules == RuleSettings() and not settings.seeds:
+        return
+    from skitter.urls.rewriting import Rewriting
+    from skitter.urls.seed_rules import SeedRules
+
     try:
         Rewriting(rules.rewrite)
         SeedRules(settings.seeds, settings.crawl.scope, rules.surts)

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from skitter.model import Host, Link, LinkBatch, TaskKind, UrlKey, Via
 from skitter.urls.canonical import host_of, join_plain, normalise
 from skitter.urls.keys import Keys
 from skitter.urls.links_plain import Resolved
-from skitter.urls.rewriting import Rewriting
+
+if TYPE_CHECKING:
+    from skitter.urls.rewriting import Rewriting
 
 __all__ = ["LinkReader", "Resolved", "discover_resolved", "list_targets", "select_followed"]
 

@@ -35,7 +35,6 @@ from skitter.parse.readers import STANDARD, Readers
 from skitter.settings import OptOutSettings, Settings
 from skitter.urls.keys import Keys
 from skitter.urls.links import LinkReader, list_targets
-from skitter.urls.rewriting import Rewriting
 from skitter.worker.body_filter import PageFilter, take_any_body
 from skitter.worker.cpu_turns import CpuTurns
 from skitter.worker.kinds import KINDS, Document, KindRow, make_result
@@ -47,6 +46,7 @@ from skitter.worker.sitemap_files import SitemapFiles
 
 if TYPE_CHECKING:
     from skitter.identities.session import Sessions
+    from skitter.urls.rewriting import Rewriting
     from skitter.worker.extractors import Extractors
     from skitter.worker.focusing import Focus
     from skitter.worker.page_rules import PageRules
@@ -78,7 +78,7 @@ class Step:
         readers = readers if extractors is None else extractors.readers
         keys = keys or Keys(settings.keys)
         rewrite = settings.rules.rewrite
-        links = LinkReader(keys, Rewriting(rewrite) if rewrite else None)
+        links = LinkReader(keys, _rewriting(rewrite) if rewrite else None)
         self._rules = _page_rules(settings)
         self._cpu_turns = CpuTurns(clock)
         self._pages = PageFilter(readers)
@@ -209,6 +209,12 @@ class Step:
             identity=identity,
             score=reading.score,
         )
+
+
+def _rewriting(rules: tuple[str, ...]) -> Rewriting:
+    from skitter.urls.rewriting import Rewriting
+
+    return Rewriting(rules)
 
 
 def _page_rules(settings: Settings) -> PageRules | None:

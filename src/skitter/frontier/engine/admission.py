@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 from skitter.frontier.engine.answers.aliases import name_canonical
 from skitter.frontier.engine.answers.near_duplicates import remember
@@ -38,7 +39,9 @@ from skitter.settings import PolitenessSettings
 from skitter.urls.canonical import host_id, host_of
 from skitter.urls.keys import host_part
 from skitter.urls.scope import Refused, Scope, anchors_of
-from skitter.urls.seed_rules import Governing, SeedRules
+
+if TYPE_CHECKING:
+    from skitter.urls.seed_rules import Governing, SeedRules
 
 ADDED = Verdict(VerdictKind.ADDED)
 KNOWN = Verdict(VerdictKind.KNOWN)

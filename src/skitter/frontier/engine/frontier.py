@@ -12,6 +12,7 @@ import contextlib
 import os
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -101,7 +102,9 @@ from skitter.settings import KeySettings, Settings
 from skitter.settings.toml_text import toml_value
 from skitter.urls.canonical import host_id, normalise
 from skitter.urls.scope import Scope
-from skitter.urls.seed_rules import SeedRules
+
+if TYPE_CHECKING:
+    from skitter.urls.seed_rules import SeedRules
 
 _encode = msgspec.msgpack.encode
 _decode_keys = msgspec.msgpack.Decoder(KeySettings).decode
@@ -161,7 +164,7 @@ class EngineFrontier:
             prioritizer or ByDepthAndLinks(),
             traps,
             settings.sitemaps.max_files,
-            SeedRules(settings.seeds, settings.crawl.scope, settings.rules.surts),
+            _seed_rules(settings),
         )
         addresses = Addresses(settings.politeness.address_rate)
         self._readmission = Readmission(
@@ -595,3 +598,12 @@ def _holds(row: HostRow, token: Token) -> bool:
 def _keys_words(made: KeySettings, asked: KeySettings) -> str:
     names = [name for name in KeySettings.__struct_fields__ if getattr(made, name) != getattr(asked, name)]
     return ", ".join(f"{name} = {toml_value(getattr(made, name))}" for name in names)
+
+
+def _seed_rules(settings: Settings) -> SeedRules | None:
+    """Of a crawl without them nothing is loaded."""
+    if not (settings.seeds or settings.rules.surts):
+        return None
+    from skitter.urls.seed_rules import SeedRules
+
+    return SeedRules(settings.seeds, settings.crawl.scope, settings.rules.surts)
