@@ -185,6 +185,9 @@ ATTACKS: dict[str, Attack] = {
     "a row without a URL": rows(with_value("pages", 1, None)),
     "a row with a text for a number": rows(with_value("pages", 3, "two hundred")),
     "a row with a number beyond its type": rows(with_value("pages", 3, 1 << 40)),
+    "a whole number that no fraction holds": rows(
+        lambda told: {**told, "pages": [[1 << 31 if one == 0.0 else one for one in told["pages"][0]]]}
+    ),
     "a text that is no UTF-8": rows(lambda told: {**told, "text": [["u", 1, "", "", b"\xff", ""]]}),
     "links of unequal columns": rows(lambda told: {**told, "links": [["u", 1, ["a\nb", "a", "", ""]]]}),
 }

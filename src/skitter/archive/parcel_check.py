@@ -44,8 +44,9 @@ _OTHER_TYPES: dict[Kind, Any] = {
     Kind.EXACT: str,
     Kind.LONG: Any,
     Kind.BOOL: bool | None,
-    Kind.FLOAT32: float | None,
-    Kind.FLOAT64: float | None,
+    # A whole number beyond these may be written for a fraction, and Arrow takes none that a fraction cannot hold.
+    Kind.FLOAT32: Annotated[float, Meta(ge=-(1 << 24), le=1 << 24)] | None,
+    Kind.FLOAT64: Annotated[float, Meta(ge=-(1 << 53), le=1 << 53)] | None,
     Kind.STRUCTS: tuple[str, ...],
 }
 
