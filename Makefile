@@ -6,14 +6,14 @@ READY  := $(VENV)/.ready
 SEEDS  ?=
 INTO   ?= crawls/$(if $(value SEEDS),crawl,demo-$(shell date +%Y%m%d-%H%M%S))
 FLAGS  ?=
-SECONDS ?= 60
+SECONDS ?= 3600
 SEED    ?= 1
 
 # A value as one word of the shell, whatever is in it: a URL has & and ?, a folder's name may have spaces.
 quoted  = '$(subst ','\'',$(1))'
 into    = $(call quoted,$(if $(filter command line environment,$(origin INTO)),$(value INTO),$(INTO)))
 
-.PHONY: help setup crawl test check format docs bench fuzz clean
+.PHONY: help setup crawl test check format docs site bench fuzz clean
 
 help:
 	@echo "make crawl                      crawl the bundled demo web (needs no network)"
@@ -22,8 +22,9 @@ help:
 	@echo "make check                      the quick half of that: no tests but the layering one"
 	@echo "make format                     format the code"
 	@echo "make docs                       write the generated pages in docs/ again"
+	@echo "make site                       build the documentation as a site, into build/site"
 	@echo "make bench                      lists the benchmarks and runs their quick forms, peers beside us (ten minutes)"
-	@echo "make fuzz SECONDS=60            the C under sanitizers, on mutated pages, links and texts"
+	@echo "make fuzz                       an hour of mutated pages, links, deliveries, journals, stores; SECONDS=60 for less"
 	@echo "make setup                      only set up .venv"
 
 setup: $(READY)
@@ -60,6 +61,13 @@ docs: $(READY)
 	$(BIN)/python -m skitter.reference
 	$(BIN)/python -m skitter.service.http.openapi
 	$(BIN)/skitter man > docs/skitter.1
+	$(BIN)/skitter man --pages docs/commands
+
+# In an environment of its own: nothing else needs these packages.
+SITE := .site
+site: $(READY)
+	@test -x $(SITE)/bin/mkdocs || { $(PYTHON) -m venv $(SITE) && $(SITE)/bin/pip install --quiet --disable-pip-version-check mkdocs-material==9.8.1; }
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
 
 bench: $(READY)
 	$(BIN)/python -m bench

@@ -25,8 +25,8 @@ QUICK = {
     "archive": (("--pages", "500"), "what archiving a page costs"),
     "kills": ((), "is a crawl exact that is killed?"),
 }
-FULL = """frontier settings sitemaps freshness chaos processes hostile slow near objects reading markdown traps
-    adversaries docs_equal service door install""".split()
+FULL = """frontier settings sitemaps freshness revisits chaos processes hostile slow near objects reading markdown
+    traps adversaries docs_equal service door install log takeover rendering""".split()
 VERDICTS = {0: "good", 1: "missed a target or found a fault", 2: "something is missing"}
 
 

@@ -22,7 +22,7 @@ from bench._gauge import Meter, disk_bytes, resident_bytes
 from bench._population import Population
 from skitter.committer.work_source import COMMITTED_AT_ONCE
 from skitter.frontier.link_batches import pack
-from skitter.frontier.opening import open_rocks_frontier
+from skitter.frontier.opening import open_logged_frontier, open_rocks_frontier
 from skitter.model import (
     Discovered,
     Fetched,
@@ -44,6 +44,8 @@ SETTINGS = Settings(
     traps=TrapSettings(mode="off"),
 )
 LINKS, NEW = 20, 2
+# In the environment: the database of a log, if there is to be one.
+LOG = "SKITTER_BENCH_LOG"
 # As a crawl does. New URLs are admitted as those of twenty pages.
 _SETTLED = COMMITTED_AT_ONCE
 _ADMITTED = 20
@@ -59,6 +61,11 @@ def with_memory(size: int) -> Settings:
     if not size:
         return SETTINGS
     return msgspec.structs.replace(SETTINGS, frontier=FrontierSettings(memory=size))
+
+
+def with_log(settings: Settings, url: str) -> Settings:
+    frontier = msgspec.structs.replace(settings.frontier, log=url, log_unreplicated=True)
+    return msgspec.structs.replace(settings, frontier=frontier)
 
 
 class Reading(msgspec.Struct, kw_only=True):
@@ -82,10 +89,15 @@ class Reading(msgspec.Struct, kw_only=True):
 
 
 class Load:
-    def __init__(self, folder: Path, hosts: int, seed: int, memory: int = 0) -> None:
+    def __init__(self, folder: Path, hosts: int, seed: int, memory: int = 0, log: str = "") -> None:
+        """`log` is a database that every commit goes to first."""
         self._folder = folder
         self._clock = FakeClock()
-        self._frontier = open_rocks_frontier(folder, with_memory(memory), self._clock)
+        settings = with_memory(memory)
+        if log:
+            self._frontier, _ = open_logged_frontier(folder, with_log(settings, log), self._clock)
+        else:
+            self._frontier = open_rocks_frontier(folder, settings, self._clock)
         self._web = Population(hosts, seed)
         self._meter = Meter()
         self._began = time.monotonic()
@@ -226,7 +238,7 @@ class Load:
 
 
 async def _run(folder: Path, urls: int, hosts: int, pages: int, seed: int, memory: int) -> None:
-    load = Load(folder, hosts, seed, memory)
+    load = Load(folder, hosts, seed, memory, os.environ.get(LOG, ""))
     await load.admit(urls, max(100_000, urls // 20))
     if not pages:
         return

@@ -1,12 +1,14 @@
 """Sitemaps at their limits: how much memory do 25 million URLs take, and are all pages found that only they name?
 
-    python -m bench.sitemaps                   # all three
+    python -m bench.sitemaps                   # all four
     python -m bench.sitemaps --only parser     # an index of 500 files of 50,000 URLs each, in gzip
     python -m bench.sitemaps --only crawl      # 20 such files through a server and a worker
     python -m bench.sitemaps --only web        # 300 hosts, 30 % of pages in sitemaps only, 20 % of dates lie
+    python -m bench.sitemaps --only liars      # kept fresh for a month, with the liars' dates and without
 
-The parser must stay below 100 MB of resident memory, the worker must not grow with the number of files, and the
-web must be found whole. A table and one JSON object as the last line; exit code 1 otherwise.
+The parser must stay below 100 MB of resident memory, the worker must not grow with the number of files, the web
+must be found whole, and what liars say must not bring their pages more visits. A table and one JSON object as the
+last line; exit code 1 otherwise.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from bench._crawls import _resident, child_environment, run_with_usage, web_crawl, write_quick_settings
+from bench._liars import liars
 from bench._report import last_line, progress, table
 from bench._sitemap_files import URLS, file_of, index_of
 from bench._verdict import verdict
@@ -34,6 +37,8 @@ from skitter.testing.web import SyntheticWeb
 MOST_MB = 100.0
 # Of the worker's memory after the first file: one file more at the same time, and what an allocator keeps.
 MOST_GROWTH = 1.5
+# Of the visits that pages of liars get, with their dates and without, in the second half of a month.
+MOST_EFFECT = 0.05
 DELAY = 0.05
 
 
@@ -180,11 +185,16 @@ def wrong_in(results: dict[str, dict[str, object]]) -> Iterator[str]:
         yield f"the worker grew {crawled['growth']} fold"
     if found and (found["faults"] or found["lost"]):
         yield f"the web was not found as planned: {found['faults']}"
+    dated = results.get("liars")
+    if dated and dated["not_found"]:
+        yield f"{dated['not_found']} pages were not found"
+    if dated and abs(float(str(dated["second_half"])) - 1) > MOST_EFFECT:
+        yield f"pages of liars get {float(str(dated['second_half'])):.2f} times the visits"
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.sitemaps", description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=("parser", "crawl", "web"))
+    parser.add_argument("--only", choices=("parser", "crawl", "web", "liars"))
     parser.add_argument("--files", type=int, default=500, help="of the parser's index")
     parser.add_argument("--crawled", type=int, default=20, help="files of the crawl's index")
     parser.add_argument("--hosts", type=int, default=300)
@@ -197,6 +207,8 @@ def main(arguments: list[str] | None = None) -> int:
             results["crawl"] = crawl(options.crawled, Path(name))
         if options.only in (None, "web"):
             results["web"] = web(options.hosts, Path(name))
+        if options.only in (None, "liars"):
+            results["liars"] = liars(options.hosts, Path(name))
     for part, told in results.items():
         print(table([(part, ""), *told.items()]), end="\n\n")
     wrong = list(wrong_in(results))

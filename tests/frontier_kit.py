@@ -53,7 +53,7 @@ from skitter.settings import Settings
 from skitter.testing.clock import FakeClock
 from skitter.urls.canonical import host_of
 from tests.frontier_audit import audit
-from tests.frontier_stores import CountingStore, Disk, FailingStore, Watch
+from tests.frontier_stores import CountingStore, Disk, FailingStore, LogDisk, Watch
 from tests.keys import key_of
 
 T = TypeVar("T")
@@ -277,6 +277,11 @@ class Driver:
         finally:
             self._runner.run(reader.close())
 
+    def needs_a_store_that_a_power_loss_can_harm(self) -> None:
+        """For what is promised only there; tests/integration/test_taking_over.py has what is promised instead."""
+        if self._counting.keeps_every_commit:
+            pytest.skip("its commits survive a power loss")
+
     # ends and beginnings
 
     def die(self) -> None:
@@ -307,6 +312,11 @@ class Driver:
         finally:
             self._close()
             self._runner.close()
+
+    def check_replay(self) -> None:
+        """Where there is a log, it gives the same tables elsewhere. The frontier is closed."""
+        if isinstance(self._disk, LogDisk):
+            self._disk.check_replay(self.settings.frontier)
 
     def _close(self) -> None:
         if self._open_stores:

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
 from skitter.errors import FolderInUse, StoreFailed
+from skitter.frontier.log.catching_up import catch_up
+from skitter.frontier.log.owning import Fetch, own
+from skitter.frontier.log.postgres import PostgresLog
 from skitter.frontier.stores.base import Changes, Store
+from skitter.frontier.stores.logged import LoggedStore
 from skitter.frontier.stores.memory import MemoryStore, MemoryTables
 from skitter.frontier.stores.rocks import RocksStore
+from skitter.frontier.tables.layout import TABLES
 from skitter.frontier.tables.memory_plan import MemoryPlan
 from skitter.settings import FrontierSettings
+from tests.postgres import new_database
 
 # -- where tables lie
 
@@ -70,7 +76,53 @@ class MemoryDisk:
             self._tables.release()
 
 
-DISKS: dict[str, Callable[[Path], Disk]] = {"rocks": RocksDisk, "memory": MemoryDisk}
+class LogDisk:
+    """Tables in memory or in RocksDB whose commits are first in a log in PostgreSQL. When the last store on it is
+    closed, the log replayed elsewhere must give the same tables, byte for byte."""
+
+    def __init__(
+        self, folder: Path, inner: Disk | None = None, url: str = "", fetch: Fetch | None = None
+    ) -> None:
+        self.inner = inner or MemoryDisk(folder)
+        self.folder = self.inner.folder
+        self.url = url or new_database()
+        self._fetch = fetch
+
+    def log(self, lapse: float = 15.0) -> PostgresLog:
+        return PostgresLog(self.url, lapse=lapse, is_unreplicated=True)
+
+    def open(self, settings: FrontierSettings, *, read_only: bool = False) -> Store:
+        if read_only:
+            return self.inner.open(settings, read_only=True)
+        lapse = settings.log_lapse
+        return own(self.folder, lambda: self.inner.open(settings), self.log(lapse), lapse, self._fetch)
+
+    def outlive(self, store: Store) -> None:
+        assert isinstance(store, LoggedStore)
+        if store.is_closed:
+            return
+        store.die()
+        self.inner.outlive(store.inner)
+
+    def check_replay(self, settings: FrontierSettings) -> None:
+        """Checkpoint and log, replayed elsewhere, are the owner's tables."""
+        log = self.log()
+        owners, elsewhere = self.inner.open(settings), MemoryStore(MemoryTables())
+        standing = log.standing()
+        assert standing is not None
+        catch_up(elsewhere, log, standing.crawl, standing.sequence)
+        log.close()
+        try:
+            assert tables_of(elsewhere) == tables_of(owners)
+        finally:
+            owners.close()
+
+
+def tables_of(store: Store) -> dict[str, list[tuple[bytes, bytes]]]:
+    return {table: list(store.scan(table, b"", b"\xff" * 64)) for table in TABLES}
+
+
+DISKS: dict[str, Callable[[Path], Disk]] = {"rocks": RocksDisk, "memory": MemoryDisk, "log": LogDisk}
 
 
 # -- stores that fail and stores that are watched
@@ -83,6 +135,7 @@ class FailingStore:
         self._inner = inner
         self._left: int | None = None
         self.read_only = inner.read_only
+        self.keeps_every_commit, self.has_moved = inner.keeps_every_commit, inner.has_moved
         self.get, self.scan, self.first = inner.get, inner.scan, inner.first
         self.changes, self.sync, self.close = inner.changes, inner.sync, inner.close
         self.compact = inner.compact
@@ -97,11 +150,18 @@ class FailingStore:
             self._left = None
 
     def commit(self, changes: Changes) -> None:
+        self._count()
+        self._inner.commit(changes)
+
+    def commit_soon(self, changes: Changes) -> Awaitable[None] | None:
+        self._count()
+        return self._inner.commit_soon(changes)
+
+    def _count(self) -> None:
         if self._left is not None:
             if not self._left:
                 raise StoreFailed("the test broke this write")
             self._left -= 1
-        self._inner.commit(changes)
 
 
 class Watch:
@@ -148,6 +208,7 @@ class CountingStore:
         self._inner = inner
         self._watches: list[Watch] = []
         self.read_only = inner.read_only
+        self.keeps_every_commit, self.has_moved = inner.keeps_every_commit, inner.has_moved
         self.scan, self.sync, self.close = inner.scan, inner.sync, inner.close
         self.compact = inner.compact
 
@@ -174,7 +235,13 @@ class CountingStore:
         return _WatchedChanges(self._inner.changes())
 
     def commit(self, changes: Changes) -> None:
+        self._inner.commit(self._noted(changes))
+
+    def commit_soon(self, changes: Changes) -> Awaitable[None] | None:
+        return self._inner.commit_soon(self._noted(changes))
+
+    def _noted(self, changes: Changes) -> Changes:
         assert isinstance(changes, _WatchedChanges)
         for watch in self._watches:
             watch.commits.append(changes.tables)
-        self._inner.commit(changes.inner)
+        return changes.inner

@@ -26,6 +26,7 @@ from skitter.console.read.arguments import add_reading
 from skitter.console.run.crawl_flags import add_crawl_flags, duration, given_flags
 from skitter.console.run.import_arguments import add_import
 from skitter.console.run.serve_arguments import add_serve
+from skitter.console.run.standby import add_standby
 from skitter.console.run.worker_arguments import add_working
 from skitter.console.shell_arguments import add_shell
 from skitter.console.steer.arguments import add_steering
@@ -146,6 +147,7 @@ def _parser() -> argparse.ArgumentParser:
     add_steering(commands, _command)
     add_working(commands, _command)
     add_citizen(commands, _command)
+    add_standby(commands, _command)
     _add_settings(commands)
     add_shell(commands, _command, parser, _EPILOG)
     return parser
@@ -369,7 +371,8 @@ def _crawl(arguments: argparse.Namespace) -> int:
     loaded = _load(folder, arguments.config, given_flags(arguments))
     arguments.is_for_a_log = loaded.settings.log.json
     keys = Keys(loaded.settings.keys)
-    seeds = read_seeds(seed_words, (), keys) + read_sitemaps(arguments.sitemap, keys)
+    own_seeds = loaded.settings.seeds
+    seeds = read_seeds([*seed_words, *own_seeds], (), keys) + read_sitemaps(arguments.sitemap, keys)
     if arguments.header:
         from skitter.console.run.header_flags import with_headers
 

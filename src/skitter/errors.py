@@ -8,6 +8,9 @@
     |  `- NoContact         public hosts, and no contact address
     |- FolderInUse          another process works in the folder
     |- StoreFailed          the frontier's store could not read or write
+    |  `- LogFailed         the frontier's log elsewhere cannot be used
+    |- Fenced               another machine goes on with this crawl: whoever hears it stops at once
+    |- OwnedElsewhere       another machine works on this crawl
     |- TargetFailed         the target of a sink does not answer, or lost the connection; it is tried again
     |- TargetRefused        the target of a sink does not take the rows: trying again is of no use
     |- RenderFailed         there is no browser that can be trusted with pages; nothing is rendered
@@ -54,6 +57,18 @@ class FolderInUse(SkitterError):
 
 
 class StoreFailed(SkitterError):
+    pass
+
+
+class LogFailed(StoreFailed):
+    pass
+
+
+class Fenced(SkitterError):
+    pass
+
+
+class OwnedElsewhere(SkitterError):
     pass
 
 

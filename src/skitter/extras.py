@@ -17,7 +17,8 @@ EXTRAS = {
     "numpy": ("serve", "to serve the dashboard, and to crawl where skitter was built without a C compiler"),
     "pypdfium2": ("pdf", "to read PDF files"),
     "obstore": ("objects", "to keep an archive in an object store"),
-    "cryptography": ("identities", "to log in to hosts, and to sign WACZ files"),
+    "psycopg": ("postgres", "to keep the frontier's log in PostgreSQL"),
+    "cryptography": ("identities", "to log in to hosts, and to sign requests and WACZ files"),
 }
 
 

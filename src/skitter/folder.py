@@ -5,6 +5,7 @@ crawl.lock   held by the process that works here; names it
 control.sock answered by that process, for commands that steer it
 frontier/    the frontier's store
 archive/     WARC segments, their indexes, and the tables pages, links, text
+format       the number of the folder's format, and which version wrote it first
 history/     the main figures of the last 30 days, while it was served
 skitter.log  what happened, one JSON object a line
 """
@@ -18,8 +19,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from skitter import __version__
 from skitter.errors import FolderInUse, NotACrawl, SkitterError, StoreFailed
 
+# Raised with a change that this folder's earlier readers could not know. 1 was 0.1, which noted none.
+FORMAT = 2
 # Bytes of a unix socket's path: Linux takes 107, others 103.
 _LONGEST_SOCKET = 100
 
@@ -31,6 +35,7 @@ class CrawlFolder:
         self.frontier = path / "frontier"
         self.archive = path / "archive"
         self.log = path / "skitter.log"
+        self._format_file = path / "format"
         self.control_socket = path / "control.sock"
         self._lock_file = path / "crawl.lock"
         self._lock = -1
@@ -43,6 +48,7 @@ class CrawlFolder:
             raise NotACrawl(f"{path} does not exist: start a crawl with skitter crawl SEED --into {path}")
         if folder.is_new:
             raise NotACrawl(f"{path} is not a crawl (it has no crawl.toml): name the folder given to --into")
+        folder.check_format()
         return folder
 
     @classmethod
@@ -50,6 +56,7 @@ class CrawlFolder:
         """A folder that holds a crawl, or can: missing, or empty."""
         folder = cls(path)
         if not folder.is_new:
+            folder.check_format()
             return folder
         if os.path.exists(path) and not path.is_dir():
             raise NotACrawl(f"{path} is a file: name a folder for the crawl")
@@ -64,6 +71,30 @@ class CrawlFolder:
     @property
     def is_new(self) -> bool:
         return not os.path.isfile(self.settings_file)
+
+    @property
+    def format(self) -> int | None:
+        """None where nobody noted it."""
+        try:
+            return int(self._format_file.read_text().split()[0])
+        except (OSError, ValueError, IndexError):
+            return None
+
+    def check_format(self) -> None:
+        found = self.format
+        if found is not None and found > FORMAT:
+            raise StoreFailed(
+                f"{self.path} has format {found}, of a later version of skitter; this one knows {FORMAT}: use "
+                "that version; its WARC files can be read by any (skitter query DIR/archive)"
+            )
+
+    def note_format(self) -> None:
+        """Of a crawl that this version can go on with."""
+        if self.format is None:
+            try:
+                self._format_file.write_text(f"{FORMAT} skitter {__version__}\n")
+            except OSError as error:
+                raise unwritable(self.path, error) from error
 
     def lock(self) -> None:
         """Until `unlock` or the end of the process, no other process may crawl here. Makes the folder, for its

@@ -13,10 +13,12 @@ from msgspec import Meta, Struct
 from msgspec.structs import FieldInfo, fields
 
 from skitter.archive.schema import ITEMS, TABLES, Column, Kind, Table
+from skitter.python_reference import python_page
 from skitter.schedule.retry import RULES
 from skitter.settings.host_identity import IDENTITY_FIELDS, LoginRecipe
 from skitter.settings.load import HOST_FIELDS, SECTIONS, TYPES, wanted
 from skitter.settings.plugins import ExtractRule, FieldRule
+from skitter.settings.rules import SeedRule
 from skitter.settings.toml_text import toml_value
 from skitter.telemetry import EVENTS, LEVELS, METRICS, Described, Level
 
@@ -97,6 +99,18 @@ fields.name = "h1"
 ```
 """
 
+_SEEDS_INTRO = """\
+## seeds
+
+Seeds with rules of their own, one table for each: [rules.md](rules.md).
+
+```toml
+[seeds."https://example.org/docs/"]
+scope = "prefix"
+depth = 3
+```
+"""
+
 _FIELDS_INTRO = """\
 A field is a CSS selector, or a table of these:
 """
@@ -138,6 +152,7 @@ def settings_page() -> str:
     parts += [_IDENTITY_INTRO, _settings_table(IDENTITY_FIELDS.values())]
     parts += [_LOGIN_INTRO, _extract_table(LoginRecipe), _EXTRACT_INTRO]
     parts += [_extract_table(ExtractRule), _FIELDS_INTRO, _extract_table(FieldRule)]
+    parts += [_SEEDS_INTRO, _extract_table(SeedRule)]
     return "\n".join(parts)
 
 
@@ -248,6 +263,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "failures.md": failures_page,
     "tables.md": tables_page,
+    "python.md": python_page,
 }
 
 

@@ -291,6 +291,7 @@ class Event(StrEnum):
     CRAWL_GOES_ON = "crawl_goes_on"
     CRAWL_ENDED = "crawl_ended"
     CRAWL_WAITS = "crawl_waits"
+    FRONTIER_LOG = "frontier_log"
     COMMAND_FAILED = "command_failed"
     FETCH_FAILED = "fetch_failed"
     PAGE_UNREAD = "page_unread"
@@ -324,6 +325,7 @@ EVENTS: dict[Event, str] = {
     Event.CRAWL_GOES_ON: "There is room again.",
     Event.CRAWL_ENDED: "The crawl ended: how, and its figures.",
     Event.CRAWL_WAITS: "Nothing can be asked for a while: until when, and which hosts are asked then.",
+    Event.FRONTIER_LOG: "The frontier's log is away, so nothing is committed, and why; or it answers again.",
     Event.COMMAND_FAILED: "With --log-json, why a command ended: message, exit code.",
     Event.FETCH_FAILED: "A request had no usable answer: URL, host, key, kind, detail, status.",
     Event.PAGE_UNREAD: "A page is archived but could not be read (to its end), as a broken PDF: URL, reason.",
@@ -367,6 +369,7 @@ LEVELS: dict[Event, Level] = {
             Event.LEASE_EXPIRED,
             Event.LOG_RESUMED,
             Event.UPLOAD_FAILED,
+            Event.FRONTIER_LOG,
             Event.SEGMENTS_LOST,
             Event.BLOCKLIST_KEPT,
             Event.SERVER_AWAY,

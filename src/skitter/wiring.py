@@ -7,6 +7,7 @@ closed in reverse, the archive and the frontier at the same time.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,19 +27,19 @@ from skitter.committer.committer import Committer
 from skitter.committer.delivery_check import DeliveryCheck
 from skitter.committer.local_work_source import LocalWorkSource
 from skitter.committer.report import Report
-from skitter.committer.upload import Uploader, give_back_lost
+from skitter.committer.upload import Uploader, discard_unknown, give_back_lost, sweep_lost
 from skitter.committer.work_source import COMMITTED_AT_ONCE
 from skitter.committer.worker_registry import WorkerRegistry
 from skitter.committer.worker_rpc import WorkerRpc
 from skitter.committer.worker_server import serve_on_unix_socket
-from skitter.extras import need
 from skitter.fetch.curl import user_agent
 from skitter.fetch_stack import FetchStack, open_fetch_stack
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier, RuleChanges
 from skitter.frontier.blocklists import Blocklists
 from skitter.frontier.engine.frontier import EngineFrontier
-from skitter.frontier.opening import open_rocks_frontier
+from skitter.frontier.opening import open_logged_frontier, open_rocks_frontier
+from skitter.frontier_log import checkpoints_url, end_task, objects_at, open_logged
 from skitter.log import Log
 from skitter.model import HostPolicy
 from skitter.seeds import hosts_named
@@ -52,7 +53,7 @@ from skitter.urls.keys import Keys
 from skitter.worker.loop import Loop
 
 if TYPE_CHECKING:
-    from skitter.archive.objects import Objects
+    from skitter.frontier.log.checkpoints import Checkpoints
 
 
 _COPIES_AT_ONCE = 1_000
@@ -94,7 +95,12 @@ async def open_frontier(
     if not read_only:
         folder.lock()
     try:
-        frontier = open_rocks_frontier(folder.frontier, settings, SystemClock(), read_only=read_only)
+        clock = SystemClock()
+        if settings.frontier.log and not read_only:
+            fetch = objects_at(checkpoints_url(settings)).fetch
+            frontier, _ = open_logged_frontier(folder.frontier, settings, clock, fetch=fetch)
+        else:
+            frontier = open_rocks_frontier(folder.frontier, settings, clock, read_only=read_only)
         try:
             yield frontier
         finally:
@@ -115,19 +121,24 @@ async def open_services(
         keys = Keys(settings.keys)
         tell = partial(_tell_of_list, log)
         blocklists = Blocklists(settings.crawl.blocklists, tell)
-        frontier = open_rocks_frontier(
-            folder.frontier,
-            settings,
-            clock,
-            keys=keys,
-            blocklists=blocklists,
-            tell=partial(_tell_of_return, log),
-        )
+        checkpoints: Checkpoints | None = None
+        tell_of_return = partial(_tell_of_return, log)
+        if settings.frontier.log:
+            frontier, checkpoints = await open_logged(
+                folder, settings, clock, log, keys=keys, blocklists=blocklists, tell=tell_of_return
+            )
+        else:
+            frontier = open_rocks_frontier(
+                folder.frontier, settings, clock, keys=keys, blocklists=blocklists, tell=tell_of_return
+            )
         closing.push_async_callback(frontier.close)
+        folder.note_format()
         for name, policy in settings.hosts.items():
             await _set_policies(frontier, name, policy)
-        objects = _objects(settings.archive.url) if settings.archive.url else None
+        objects = objects_at(settings.archive.url) if settings.archive.url else None
         given_back = await give_back_lost(folder.archive, objects, frontier) if objects else (0, 0)
+        if checkpoints is not None:
+            discard_unknown(folder.archive, await frontier.marks())
         archive = Archive.open(
             folder.archive,
             settings.archive,
@@ -142,6 +153,10 @@ async def open_services(
         telemetry = telemetry or Telemetry(clock.now(), settings.crawl.max_pages)
         committer = Committer(frontier, archive, clock, settings, Report(telemetry, log), uploader)
         closing.push_async_callback(committer.rest)
+        if checkpoints is not None and objects is not None:
+            taking = asyncio.create_task(checkpoints.run(partial(sweep_lost, objects, frontier)))
+            taking.add_done_callback(committer.note_fault)
+            closing.push_async_callback(end_task, taking)
         yield CrawlServices(
             clock=clock,
             frontier=frontier,
@@ -254,14 +269,7 @@ def loop_beside_others(
 async def probe_objects(settings: Settings) -> None:
     """Whether the archive can go where it is to go; said before anything is asked of the web."""
     if settings.archive.url:
-        await _objects(settings.archive.url).probe()
-
-
-def _objects(url: str) -> Objects:
-    need("obstore")
-    from skitter.archive.objects import Objects  # 20 ms that a crawl without an object store need not pay
-
-    return Objects(url)
+        await objects_at(settings.archive.url).probe()
 
 
 async def archive_of(

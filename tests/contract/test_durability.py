@@ -157,6 +157,7 @@ def test_after_a_power_loss_nobody_is_asked_before_unknown_leases_of_workers_els
     driver: Driver,
 ) -> None:
     """Their last second is not on disk. A server that dies while it waits has not waited."""
+    driver.needs_a_store_that_a_power_loss_can_harm()
     duration = driver.settings.frontier.lease_duration
     hosts = iter(range(10))
 
@@ -180,6 +181,7 @@ def test_after_a_power_loss_nobody_is_asked_before_unknown_leases_of_workers_els
 def test_after_a_power_loss_the_longest_lease_that_anybody_elsewhere_had_is_waited_for(
     driver: Driver,
 ) -> None:
+    driver.needs_a_store_that_a_power_loss_can_harm()
     longer = 10 * driver.settings.frontier.lease_duration
     driver.reopen(boot="first")
     driver.admit(seed("http://a.test/"), seed("http://b.test/"))

@@ -509,3 +509,44 @@ def test_seeds_are_visited_again_sooner_than_deep_pages(start: Start) -> None:
     for _ in range(4):
         answer_all(driver, page())
     assert next_visit(driver, A + "/") < next_visit(driver, A + "/deep")
+
+
+def test_promises_do_not_eat_the_budget_of_other_pages(start: Start) -> None:
+    """Front pages change at every visit, so visits are worth it long before their promise ends."""
+    fronts = [f"http://f{number}.test/front/" for number in range(4)]
+    others = [f"http://o{number}.test/page" for number in range(20)]
+    driver = fetched(
+        start,
+        kept_fresh(per_second=36 / DAY, min_age=HOUR, fresh_within=("6h /front/",), equal_weights=True),
+        *fronts,
+        *others,
+    )
+    driver.audited = False
+    asked: dict[str, list[float]] = {url: [] for url in (*fronts, *others)}
+    began, bodies = driver.clock.now(), itertools.count(2)
+    while driver.clock.now() < began + 4 * DAY:
+        driver.promote()
+        for lease in driver.lease():
+            for task in lease.tasks:
+                is_front = task.url in fronts
+                if task.kind is TaskKind.PAGE:
+                    asked[task.url].append(driver.clock.now())
+                changed = page(next(bodies)) if is_front else UNCHANGED
+                result = changed if task.kind is TaskKind.PAGE else robots()
+                driver.settle(driver.outcome(lease, result, task))
+                driver.clock.advance(lease.delay)
+        driver.clock.advance(300)
+    for url in fronts:
+        gaps = [later - earlier for earlier, later in itertools.pairwise(asked[url])]
+        assert max(gaps) <= 6 * HOUR + 600
+    assert all(asked[url] for url in others), "none is starved"
+    # of 144 visits in four days promises take 64 at least
+    assert sum(len(asked[url]) for url in others) >= 40
+
+
+def test_first_visits_again_do_not_come_in_the_order_of_the_crawl(start: Start) -> None:
+    urls = [f"http://h{number}.test/" for number in range(30)]
+    driver = fetched(start, kept_fresh(equal_weights=True), *urls)
+    waits = [next_visit(driver, url) - driver.explain(url).fetches[0].at for url in urls]
+    assert max(waits) > 1.5 * min(waits)
+    assert min(waits) >= 6 * HOUR

@@ -21,7 +21,9 @@ from urllib.request import urlopen
 import pytest
 
 from skitter.cli import _parse, dashboard_and_seeds
-from tests.e2e.command import ENVIRON, Done, command, complaint, read_json, said, skitter
+from tests.e2e.command import ENVIRON, Done, command, complaint, read_json, said, serving_site, skitter
+from tests.e2e.test_traps import MONTHS
+from tests.e2e.test_traps import SITE as CALENDAR
 from tests.raw_server import RawServer, page, serving
 from tests.serving import served
 
@@ -190,6 +192,23 @@ def test_dead_letters_are_requeued_and_pages_looked_at_again_while_a_crawl_runs(
                 skitter("refresh", into, f"{well.server.url}/never")
             )
             assert "there is no verdict 7" in complaint_of_told(skitter("traps", into, "--undo", 7))
+
+
+def test_a_verdict_on_a_trap_is_undone_while_a_crawl_runs(site: Site, config: Path, tmp_path: Path) -> None:
+    into = tmp_path / "crawl"
+    with serving_site(CALENDAR) as calendar:
+        seeds = [f"{calendar.url}/calendar/0", "--config", config, "--max-depth", 100]
+        with waiting_crawl(site, into, *seeds) as process:
+            while (
+                not (verdicts := read_json("traps", into)) or read_json("stats", into)["urls"]["queued"] > 1
+            ):
+                assert process.poll() is None
+            refused = verdicts[0]["refused"]
+            assert read_json("stats", into)["pages"] < MONTHS
+            printed = told(skitter("traps", into, "--undo", verdicts[0]["id"]), process)
+            assert f"{refused} URLs of /calendar/# are queued again" in printed
+            while read_json("stats", into)["pages"] != MONTHS:
+                assert process.poll() is None
 
 
 def complaint_of_told(done: Done) -> str:

@@ -11,6 +11,8 @@ import pytest
 from pyarrow.parquet import ParquetFile
 
 from tests.e2e.command import ENVIRON, said, serving_site, skitter
+from tests.e2e.test_identities import PASSWORD, ForumServer
+from tests.e2e.test_identities import server as server  # a fixture
 from tests.raw_server import RawServer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -33,7 +35,7 @@ linger = 1.0
 mode = "off"
 [fetch]
 allow_private = true
-resolve = ["shop.test:80:127.0.0.1:{port}"]
+resolve = ["*:80:127.0.0.1:{port}"]
 """
 
 
@@ -74,6 +76,60 @@ def test_only_what_leads_to_products_is_asked_for(tmp_path: Path, shop: RawServe
     crawl(shop, tmp_path / "c", "--with", EXAMPLES / "only_products.py")
     asked = {request.raw.split()[1].decode() for request in shop.requests}
     assert asked == {"/robots.txt", "/", "/list", *(f"/products/{n}" for n in range(COUNT))}
+
+
+def test_only_pages_of_products_are_kept(tmp_path: Path, shop: RawServer) -> None:
+    crawl(shop, tmp_path / "c", config=(EXAMPLES / "only_products.toml").read_text())
+    kept = said(skitter("query", tmp_path / "c", "select url from text", "--format", "csv")).split()[1:]
+    assert sorted(kept) == sorted(f"http://shop.test/products/{n}" for n in range(COUNT))
+    assert said(skitter("show", tmp_path / "c", "http://shop.test/list")) == ""
+
+
+def test_a_forum_is_crawled_behind_its_login(tmp_path: Path, server: ForumServer) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(QUICK.format(port=server.server_port) + (EXAMPLES / "forum.toml").read_text())
+    words = ("crawl", "http://forum.test/", "--into", tmp_path / "c", "--config", file)
+    said(skitter(*words, environ={"FORUM_PASSWORD": PASSWORD}))
+    asked = "select url, title from post order by url"
+    rows = said(skitter("query", tmp_path / "c", asked, "--format", "csv")).split()[1:]
+    assert rows == [f"http://forum.test/t/{n},/t/{n}" for n in range(3)]
+
+
+def test_home_pages_tell_who_is_behind_them(tmp_path: Path) -> None:
+    organisation = '{"@type": "Organization", "name": "Some Shop", "email": "a@shop.test"}'
+    home = f'<html><script type="application/ld+json">{organisation}</script><a href="/more">more</a></html>'
+    domains = tmp_path / "domains.txt"
+    domains.write_text("".join(f"http://home{n}.test/\n" for n in range(5)))
+    file = tmp_path / "c.toml"
+    with serving_site({"/": home.encode(), "/more": b"<html></html>"}) as server:
+        file.write_text(QUICK.format(port=server.port))
+        words = ("--max-depth", "0", "--with", EXAMPLES / "home_pages.py", "--config", file)
+        said(skitter("crawl", domains, "--into", tmp_path / "c", *words))
+        asked = {request.raw.split()[1].decode() for request in server.requests}
+    assert asked == {"/robots.txt", "/"}
+    found = "select url, name, email from Organisation order by url"
+    rows = said(skitter("query", tmp_path / "c", found, "--format", "csv")).splitlines()[1:]
+    assert rows == [f"http://home{n}.test/,Some Shop,a@shop.test" for n in range(5)]
+
+
+def test_a_topic_comes_first(tmp_path: Path) -> None:
+    def document(text: str, *links: str) -> bytes:
+        return f"<html><p>{text}</p>{''.join(f'<a href={link}>more</a>' for link in links)}</html>".encode()
+
+    pages = {
+        "/": document("Of everything.", "/wal", *(f"/other/{n}" for n in range(200))),
+        **{f"/other/{n}": document("Of something else.") for n in range(200)},
+        "/wal": document("A standby and its replication.", "/slots"),
+        "/slots": document("Replication slots of a standby."),
+    }
+    with serving_site(pages) as server:
+        file = tmp_path / "c.toml"
+        file.write_text(QUICK.format(port=server.port) + (EXAMPLES / "topic.toml").read_text())
+        said(skitter("crawl", "http://docs.test/", "--into", tmp_path / "c", "--config", file))
+        asked = [request.raw.split()[1].decode() for request in server.requests]
+    # as soon as a page about it is read, before the rest of those that waited already
+    assert asked.index("/slots") < 150
+    assert "2 of 203 pages are about the topic" in said(skitter("stats", tmp_path / "c"))
 
 
 def test_a_loop_over_pages_sees_every_product(tmp_path: Path, shop: RawServer) -> None:

@@ -1,9 +1,10 @@
-"""The cores in C under sanitizers, for as long as one likes: `make fuzz SECONDS=60`.
+"""The cores in C under sanitizers, and what a server reads of others: `make fuzz`, an hour; SECONDS=60 for less.
 
 Builds each driver (`fuzz_*.c`: one plain C core) and the extension module itself (`bindings.py`) with gcc's
-address and undefined behaviour sanitizers, and runs them on mutations of `corpus/`. The same seed gives the
-same inputs. What is found is printed, the input is kept in the build folder, and the exit code is 1. Where
-gcc or its sanitizer is missing that is said, and the exit code is 0.
+address and undefined behaviour sanitizers, and runs them on mutations of `corpus/`. Beside them run harnesses in
+Python: `deliveries.py` (the wire of workers), `journals.py` (recovery) and `stores.py`. The same seed gives the
+same inputs. What is found is printed, the input is kept in the build folder, and the exit code is 1. Where gcc or
+its sanitizer is missing that is said, and only the harnesses in Python run.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno
 FLAGS = ["-g", "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-unused-function"]
 BINDINGS = "bindings"
 HANGS_AFTER = 90  # seconds beyond its time
+IN_PYTHON = ("deliveries", "journals", "stores")
 CORES = sorted(file.stem.removeprefix("fuzz_") for file in HERE.glob("fuzz_*.c"))
 # Python leaks by design, and a sandbox may forbid the leak sanitizer to look.
 OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1"}
@@ -34,14 +36,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--seconds", type=int, default=60, help="in all, without the time to build")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--core", action="append", choices=[*CORES, BINDINGS], help="only this one")
+    parser.add_argument(
+        "--core", action="append", choices=[*CORES, BINDINGS, *IN_PYTHON], help="only this one"
+    )
     parser.add_argument("--into", type=Path, default=Path(tempfile.gettempdir()) / "skitter-fuzz")
     arguments = parser.parse_args()
     arguments.into.mkdir(parents=True, exist_ok=True)
+    cores = arguments.core or [*CORES, BINDINGS, *IN_PYTHON]
     if missing := missing_tool(arguments.into):
-        print(f"fuzz: skipped, {missing}")
-        return 0
-    cores = arguments.core or [*CORES, BINDINGS]
+        print(f"fuzz: the C is skipped, {missing}")
+        cores = [core for core in cores if core in IN_PYTHON]
     workers = min(len(cores), os.cpu_count() or 1)
     seconds = max(1, arguments.seconds * workers // len(cores))
     with ThreadPoolExecutor(workers) as pool:
@@ -62,8 +66,7 @@ def missing_tool(into: Path) -> str:
 
 
 def run(core: str, into: Path, seconds: int, seed: int) -> bool:
-    build = build_module if core == BINDINGS else build_driver
-    command = build(core, into)
+    command = built(core, into)
     try:
         done = subprocess.run(
             [*command, str(seconds), str(seed), *corpus(core)],
@@ -84,12 +87,23 @@ def run(core: str, into: Path, seconds: int, seed: int) -> bool:
     return done.returncode == 0
 
 
+def built(core: str, into: Path) -> list[str]:
+    """The command that fuzzes it."""
+    if core in IN_PYTHON:
+        return [sys.executable, "-m", f"tests.fuzz.{core}"]
+    return build_module(core, into) if core == BINDINGS else build_driver(core, into)
+
+
 def corpus(core: str) -> list[str]:
     folder = HERE / "corpus" if core == BINDINGS else HERE / "corpus" / core
+    if not folder.exists():
+        return []
     return sorted(str(file) for file in folder.rglob("*") if file.is_file())
 
 
 def environment(core: str, into: Path) -> dict[str, str]:
+    if core in IN_PYTHON:
+        return {}
     if core == BINDINGS:
         asan = subprocess.run(
             ["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True

@@ -193,6 +193,7 @@ def day(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     lived.run()
     yield lived
     driver.close()
+    driver.check_replay()
 
 
 def _gaps(times: list[float]) -> list[float]:

@@ -76,3 +76,34 @@ def test_a_sound_log_has_no_such_end_wherever_it_is_cut(log: Path) -> None:
     for length in range(0, len(whole), 997):
         log.write_bytes(whole[:length])
         assert unreadable_from(log) is None
+
+
+def test_a_block_behind_garbage_that_rocksdb_would_not_come_back_from_is_taken_away(tmp_path: Path) -> None:
+    """It leaves out the rest of a damaged block and reads on at the next, whatever that begins with."""
+    damaged = b"\0\0\0\0\xff\xff\x63".ljust(32_768, b"x")  # a record that is longer than its block
+    sound, recycled = (b"\0" * 6 + bytes((kind,)) for kind in (1, 5))
+    log = tmp_path / "000004.log"
+    log.write_bytes(damaged + sound.ljust(32_768, b"\0") + recycled.ljust(500, b"\0"))
+    assert unreadable_from(log) == 2 * 32_768
+    log.write_bytes(damaged + sound.ljust(32_768, b"\0"))
+    assert unreadable_from(log) is None
+
+
+def test_a_damaged_table_is_told_in_one_line_also_by_a_read(tmp_path: Path) -> None:
+    memory = MemoryPlan.of(FrontierSettings())
+    store = RocksStore(tmp_path, memory)
+    changes = store.changes()
+    changes.put_all("hosts", ((number.to_bytes(8, "big"), b"x" * 100) for number in range(2_000)))
+    store.commit(changes)
+    store.close()
+    largest = max(tmp_path.glob("*.sst"), key=lambda file: file.stat().st_size)
+    content = bytearray(largest.read_bytes())
+    content[50:90] = b"\0" * 40
+    largest.write_bytes(content)
+    store = RocksStore(tmp_path, memory)
+    try:
+        with pytest.raises(StoreFailed, match=r"is damaged \(.*put back a copy") as failed:
+            [store.get("hosts", number.to_bytes(8, "big")) for number in range(2_000)]
+        assert "\n" not in str(failed.value)
+    finally:
+        store.close()

@@ -8,6 +8,7 @@ compared the tables with each other. At the end the crawl is run dry: no URL may
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -48,7 +49,7 @@ from tests.frontier_model import (
     rules,
     waits,
 )
-from tests.frontier_stores import Disk, MemoryDisk, RocksDisk
+from tests.frontier_stores import Disk, LogDisk, MemoryDisk, RocksDisk
 
 
 class FrontierMachine(RuleBasedStateMachine):
@@ -441,6 +442,17 @@ class MemoryMachine(FrontierMachine):
     most_crashes = 10
 
 
+class LogMachine(FrontierMachine):
+    """Every commit is in a log in PostgreSQL first, and replayed at the end."""
+
+    disk = LogDisk
+    most_crashes = 10
+
+    def teardown(self) -> None:
+        super().teardown()
+        self.driver.check_replay()
+
+
 class FreshMachine(MemoryMachine):
     """The same crawl, kept fresh: a page may be queued again once its date has come."""
 
@@ -470,5 +482,9 @@ RocksMachine.TestCase.settings = _BUDGET
 MemoryMachine.TestCase.settings = profile(_BUDGET, max_examples=15)
 TestFrontierOnRocks = RocksMachine.TestCase
 TestFrontierInMemory = MemoryMachine.TestCase
+LogMachine.TestCase.settings = profile(
+    _BUDGET, max_examples=50 if os.environ.get("SKITTER_ALL_STORES") else 4
+)
+TestFrontierWithLog = LogMachine.TestCase
 FreshMachine.TestCase.settings = profile(_BUDGET, max_examples=15)
 TestFrontierKeptFresh = FreshMachine.TestCase

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from skitter.archive.schema import TABLES
+from skitter.cli import main
 from skitter.reference import FOLDER, PAGES, description
 from skitter.settings.load import HOST_FIELDS, SECTIONS
 
@@ -36,3 +39,10 @@ def test_the_guide_to_reading_names_every_table_and_column_of_it() -> None:
 def test_every_setting_has_a_sentence() -> None:
     fields = [field for section in [*SECTIONS.values(), HOST_FIELDS] for field in section.values()]
     assert [field.name for field in fields if not description(field).endswith(".")] == []
+
+
+def test_every_command_has_its_page(tmp_path: Path) -> None:
+    assert main(["man", "--pages", str(tmp_path)]) == 0
+    made = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    kept = {path.name: path.read_text() for path in (FOLDER / "commands").iterdir()}
+    assert made == kept, "run: make docs"

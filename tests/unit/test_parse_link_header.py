@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.parse.link_header import canonical_in
+from skitter.parse.link_header import canonical_in, files_in
 from skitter.parse.page import read_page
 
 
@@ -55,3 +55,33 @@ def test_a_header_that_means_nothing_is_none() -> None:
         b"x", url="http://h.org/", content_type="text/plain", link_header="<http://[/>; rel=canonical"
     )
     assert page.canonical == ""
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ('</s.xml>; rel="sitemap"', (("/s.xml",), ())),
+        ('</f>; rel=alternate; type="application/rss+xml"', ((), ("/f",))),
+        (
+            '</f>; rel="alternate"; type="application/atom+xml;type=feed", </m>; rel=sitemap',
+            (("/m",), ("/f",)),
+        ),
+        ('</de>; rel=alternate; hreflang="de"', ((), ())),
+        ('</f>; rel=alternate; type="text/html"', ((), ())),
+        ('</s.xml>; rel="sitemap"; anchor="/other"', ((), ())),
+        ("", ((), ())),
+    ],
+)
+def test_sitemaps_and_feeds_are_found(header: str, expected: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
+    assert files_in(header) == expected
+
+
+def test_what_a_header_names_counts_beside_what_the_page_names() -> None:
+    body = b"<link rel=alternate type=application/atom+xml href=/own.xml><p>words"
+    header = '</feed.xml>; rel=alternate; type="application/rss+xml", <map.xml>; rel=sitemap'
+    asked = {"url": "http://h.org/a/b", "content_type": "text/html", "link_header": header}
+    page = read_page(body, **asked, with_sitemaps=True, with_feeds=True)  # type: ignore[arg-type]
+    assert page.feeds == ("/own.xml", "http://h.org/feed.xml")
+    assert page.sitemaps == ("http://h.org/a/map.xml",)
+    without = read_page(body, **asked)  # type: ignore[arg-type]
+    assert (without.feeds, without.sitemaps) == ((), ())

@@ -172,3 +172,16 @@ def test_the_filter_lets_no_family_through_but_that_of_the_machine_itself() -> N
 def test_without_a_browser_there_is_a_line_that_says_what_to_do() -> None:
     with pytest.raises(UsageError, match="apt install chromium-headless-shell"):
         find_program(RenderSettings(browser="no-such-browser"))
+
+
+def test_a_crawl_that_does_not_render_loads_nothing_of_it() -> None:
+    code = (
+        "import sys, skitter.cli, skitter.console.run.crawl, skitter.wiring, skitter.runtime.worker_process;"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code + "print(*sys.modules)"], check=True, capture_output=True, text=True
+    )
+    loaded = {
+        name for name in told.stdout.split() if name.startswith(("skitter.render", "skitter.parse.shell"))
+    }
+    assert loaded == set()

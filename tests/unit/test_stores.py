@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from skitter.errors import FolderInUse, StoreFailed
 from skitter.frontier.stores.base import Changes, Store
+from skitter.frontier.stores.logged import LoggedStore
 from skitter.frontier.tables.layout import TABLES
 from skitter.settings import FrontierSettings
 from tests.frontier_stores import DISKS, CountingStore, Disk, FailingStore
@@ -44,7 +45,10 @@ def put(store: Store, **rows: bytes) -> None:
 
 
 def everything(store: Store, table: str = "urls") -> Rows:
-    return dict(store.scan(table, b"", END))
+    rows = dict(store.scan(table, b"", END))
+    if isinstance(store, LoggedStore) and table == "meta":
+        assert rows.pop(b"log")  # its own note of how much of the log it has
+    return rows
 
 
 # -- reads

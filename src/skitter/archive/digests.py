@@ -32,8 +32,13 @@ class Digests(NamedTuple):
 def digests_of(exchange: Exchange) -> Digests:
     body = exchange.body
     head = response_head(exchange.head, exchange.status, len(body))
+    return Digests(head, *digests_of_parts(head, body))
+
+
+def digests_of_parts(head: bytes, body: bytes) -> tuple[bytes, bytes]:
+    """Of the payload, and of the block."""
     found = _both_at_once(head, body) if _both_at_once is not None else None
-    return Digests(head, *(found or one_by_one(head, body)))
+    return found or one_by_one(head, body)
 
 
 def one_by_one(head: bytes, body: bytes) -> tuple[bytes, bytes]:

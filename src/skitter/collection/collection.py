@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self, overload
 
 import msgspec
 
@@ -155,10 +155,36 @@ class Collection:
         found = select_only(self._locked(), f"select count(*) from pages {_condition(where)}").fetchone()
         return int(found[0]) if found else 0
 
-    def pages(self, where: str = "", *, newest: bool = False) -> Iterator[Page]:
+    @overload
+    def pages(
+        self, where: str = "", *, newest: bool = False, with_body: Literal[False] = False
+    ) -> Iterator[Page]: ...
+
+    @overload
+    def pages(
+        self, where: str = "", *, newest: bool = False, with_body: Literal[True]
+    ) -> Iterator[UsersPage]: ...
+
+    def pages(
+        self, where: str = "", *, newest: bool = False, with_body: bool = False
+    ) -> Iterator[Page] | Iterator[UsersPage]:
         """Rows in the order of their records; `where` is SQL, such as `status = 200 and host = 'a.org'`.
 
-        With `newest`, of each URL the last that the condition lets through."""
+        With `newest`, of each URL the last that the condition lets through. With `with_body`, pages as users'
+        code sees them: `page.html`, `page.select("h1")`, `page.text` (docs/plugins.md). The archive is then read
+        from front to back, one page in memory; a page that cannot be read is left out."""
+        rows = self._pages(where, newest)
+        return self._with_bodies(rows) if with_body else rows
+
+    def _with_bodies(self, rows: Iterator[Page]) -> Iterator[UsersPage]:
+        for row in rows:
+            try:
+                found = self.page_of(self.record(row.record), row.depth or 0)
+            except ArchiveFailed:
+                continue
+            yield found
+
+    def _pages(self, where: str, newest: bool) -> Iterator[Page]:
         import duckdb
 
         chosen = f"{_condition(where)} {_NEWEST if newest else ''}"

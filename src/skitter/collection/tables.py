@@ -84,8 +84,11 @@ _FROM_LINES = """
 """
 
 
-def open_tables(source: Source, layout: Layout, *, locked: bool) -> DuckDBPyConnection:
-    database = _connect()
+def open_tables(
+    source: Source, layout: Layout, *, locked: bool, file: str = ":memory:"
+) -> DuckDBPyConnection:
+    """In memory, or in a `file` that keeps the views."""
+    database = _connect(file)
     for name, parts in layout.parts.items():
         if name == ITEMS.name:
             add_item_views(database, _reading(database, source, ITEMS.columns, parts))
@@ -116,11 +119,11 @@ def with_further_names(table: str, reading: str) -> str:
     return f"select *{_further_names(_KNOWN.get(table))} from ({reading})"
 
 
-def _connect() -> DuckDBPyConnection:
+def _connect(file: str = ":memory:") -> DuckDBPyConnection:
     need("duckdb")
     import duckdb
 
-    database = duckdb.connect(":memory:", config=dict(_CONFIG))
+    database = duckdb.connect(file, config=dict(_CONFIG))
     database.execute("set TimeZone = 'UTC'")
     return database
 

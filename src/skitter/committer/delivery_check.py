@@ -132,7 +132,9 @@ class DeliveryCheck:
         if batch.columns is not None and not _are_possible(batch.columns):
             return "its links have dates or priorities that none have"
         urls = link_batches.urls_of(batch)
-        base = urls[0] if urls[0].startswith("http") else "http://invalid./"
+        if normalise(urls[0]) != urls[0]:
+            return "a link is not normalised"
+        base = urls[0]
         resolved = self._links.resolve(base, [Link(url) for url in urls])
         told = zip(urls, link_batches.keys_of(batch), resolved, strict=True)
         if any(found is None or found[:2] != (url, key) for url, key, found in told):

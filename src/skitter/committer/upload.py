@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skitter.archive.recovery import lost
-from skitter.archive.segments import SegmentFiles, finished_in
+from skitter.archive.segments import SegmentFiles, finished_in, growing_in
 from skitter.archive.store import Archive
 from skitter.archive.tables.parts import table_folders
 from skitter.archive.warc.coding import stem_of
 from skitter.errors import ArchiveFailed, ObjectsFailed
 from skitter.faultpoints import Point, reach
 from skitter.frontier.base import Frontier
+from skitter.model import SegmentMark
 from skitter.settings import ArchiveSettings
 
 if TYPE_CHECKING:
@@ -145,6 +146,29 @@ async def give_back_lost(folder: Path, objects: Objects, frontier: Frontier) -> 
             segments += 1
             fetches += await frontier.lost(mark.segment)
     return segments, fetches
+
+
+def discard_unknown(folder: Path, marks: Sequence[SegmentMark]) -> None:
+    """Segments in the folder that do not count: another machine has gone on with the crawl meanwhile, and what
+    was only here was fetched again. Before the archive is opened."""
+    known = {mark.segment for mark in marks}
+    if not folder.is_dir():
+        return
+    for name in {*finished_in(folder), *growing_in(folder)} - known:
+        files = SegmentFiles(folder, name)
+        files.discard()
+        files.finished.unlink(missing_ok=True)
+
+
+async def sweep_lost(objects: Objects, frontier: Frontier) -> None:
+    """Take away what was uploaded of segments that were given back: a machine that was taken for dead may have
+    woken up in the middle of an upload."""
+    lost = {stem_of(segment) for segment in await frontier.lost_segments()}
+    if not lost:
+        return
+    there = await asyncio.to_thread(objects.list)
+    names = [name for name in there if _is_of(os.path.basename(name), lost)]
+    await objects.take_away(names)
 
 
 async def _discard(objects: Objects, files: SegmentFiles) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from skitter import __version__
@@ -32,12 +33,15 @@ def add_shell(commands: Any, command: Command, parser: argparse.ArgumentParser, 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     completing.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
-    command(
+    manual = command(
         commands,
         "man",
         "print the manual page; read it with: skitter man | man -l -",
         partial(_man, parser, examples),
         has_json=False,
+    )
+    manual.add_argument(
+        "--pages", type=Path, metavar="DIR", help="write a page for each command to DIR instead, in Markdown"
     )
 
 
@@ -51,7 +55,20 @@ def _completion(parser: argparse.ArgumentParser, arguments: argparse.Namespace) 
 
 def _man(parser: argparse.ArgumentParser, examples: str, arguments: argparse.Namespace) -> int:
     from skitter.console.command_line import commands_of
+
+    if arguments.pages is not None:
+        return _write_pages(parser, arguments.pages)
     from skitter.console.man_page import man_page
 
     write(man_page(commands_of(parser), parser.description or "", examples, __version__))
+    return 0
+
+
+def _write_pages(parser: argparse.ArgumentParser, folder: Path) -> int:
+    from skitter.console.command_line import commands_of
+    from skitter.console.command_pages import command_pages
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in command_pages(commands_of(parser)).items():
+        (folder / name).write_text(text)
     return 0

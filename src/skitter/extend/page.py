@@ -19,6 +19,7 @@ from skitter.errors import UsageError
 from skitter.extend.api import number
 from skitter.extend.structured import structured_data
 from skitter.focus.words import Words
+from skitter.parse.charset import decode
 from skitter.parse.content import PageContent, Source
 from skitter.parse.html_tree import parse_document
 from skitter.parse.media import HTML, XHTML, parse_content_type, sniff
@@ -144,8 +145,15 @@ class Page:
             Source(body=self.body, url=self.url, media_type=self.media_type, charset=declared.charset)
         )
 
+    @cached_property
+    def html(self) -> str:
+        """The body as text, by the encoding that a browser would take."""
+        return decode(self.body, self.content.charset)[0]
+
     def css(self, selector: str) -> list[Element]:
         return self.tree.select(selector)
+
+    select = css
 
     def xpath(self, expression: str) -> Any:
         """Elements, or texts where the expression ends in an attribute or in text()."""

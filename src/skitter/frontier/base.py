@@ -642,6 +642,10 @@ class Frontier(Protocol):
         How many they were; 0, and nothing changed, when it is not held."""
         ...
 
+    async def lost_segments(self) -> list[str]:
+        """Those that `lost` gave back. Whoever had one of them may yet upload it; it does not count."""
+        ...
+
     async def horizon(self) -> Horizon: ...
 
     async def upcoming(self, *, limit: int) -> list[Upcoming]:

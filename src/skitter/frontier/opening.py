@@ -1,22 +1,32 @@
-"""Opens the frontier of a crawl: the engine's rules over tables in RocksDB.
+"""Opens the frontier of a crawl: the engine's rules over tables in RocksDB, with or without a log elsewhere.
 
 The only place that joins the engine and a store. Another store is another function here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skitter.clock import Clock
+from skitter.extras import need
 from skitter.frontier.blocklists import Blocklists
-from skitter.frontier.engine.frontier import EngineFrontier, Tell
+from skitter.frontier.engine.frontier import EngineFrontier as EngineFrontier
+from skitter.frontier.engine.frontier import Tell as Tell
 from skitter.frontier.stores.base import Store
 from skitter.frontier.stores.rocks import RocksStore
 from skitter.frontier.tables.memory_plan import MemoryPlan
 from skitter.frontier.tables.row_cache import RowCache
 from skitter.schedule.priority import Prioritizer
-from skitter.settings import Settings
+from skitter.settings import FrontierSettings, Settings
 from skitter.urls.keys import Keys
+
+if TYPE_CHECKING:
+    from skitter.frontier.log.base import Log
+    from skitter.frontier.log.owning import Fetch
+    from skitter.frontier.log.standby import Standby
+    from skitter.frontier.stores.logged import LoggedStore
 
 
 def open_rocks_frontier(
@@ -35,6 +45,50 @@ def open_rocks_frontier(
     return open_on(
         store, folder, settings, clock, prioritizer=prioritizer, keys=keys, blocklists=blocklists, tell=tell
     )
+
+
+def open_logged_frontier(
+    folder: Path,
+    settings: Settings,
+    clock: Clock,
+    *,
+    fetch: Fetch | None = None,
+    keys: Keys | None = None,
+    blocklists: Blocklists | None = None,
+    tell: Tell | None = None,
+    tell_of_log: Callable[[str], None] | None = None,
+) -> tuple[EngineFrontier, LoggedStore]:
+    """Tables in RocksDB, and every commit in the log of `frontier.log` first. `fetch` brings files of
+    checkpoints; `tell_of_log` is told when the log is away."""
+    from skitter.frontier.log.owning import own  # other crawls need not load it
+
+    log = log_of(settings.frontier, tell_of_log)
+    memory = MemoryPlan.of(settings.frontier)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    store = own(folder, lambda: RocksStore(folder, memory), log, settings.frontier.log_lapse, fetch)
+    try:
+        frontier = open_on(store, folder, settings, clock, keys=keys, blocklists=blocklists, tell=tell)
+    except BaseException:
+        store.close()
+        raise
+    return frontier, store
+
+
+def log_of(settings: FrontierSettings, tell: Callable[[str], None] | None = None) -> Log:
+    need("psycopg")
+    from skitter.frontier.log.postgres import PostgresLog  # an extra that other crawls do not need
+
+    return PostgresLog(
+        settings.log, lapse=settings.log_lapse, is_unreplicated=settings.log_unreplicated, tell=tell
+    )
+
+
+def standby_in(folder: Path, settings: FrontierSettings, log: Log, fetch: Fetch) -> Standby:
+    """What follows this log in a folder of its own, and opens no frontier."""
+    from skitter.frontier.log.standby import Standby
+
+    memory = MemoryPlan.of(settings)
+    return Standby(folder, lambda: RocksStore(folder, memory), log, fetch)
 
 
 def open_on(

@@ -333,6 +333,26 @@ class Audits(msgspec.Struct, array_like=True, gc=False):
         self.fresh += weight * is_fresh
 
 
+class Forecasts(msgspec.Struct, array_like=True, gc=False):
+    """Of late visits: how many changes were forecast, and how many were seen. Older ones count less."""
+
+    forecast: float = 0.0
+    seen: float = 0.0
+
+    def add(self, chance: float, *, changed: bool) -> None:
+        self.forecast = _FORECASTS_FADE * self.forecast + chance
+        self.seen = _FORECASTS_FADE * self.seen + changed
+
+    @property
+    def correction(self) -> float:
+        """Changes seen for each that was forecast; three of each are assumed beforehand."""
+        return (self.seen + 3.0) / (self.forecast + 3.0)
+
+
+# A thousand visits count: some three hundred changes, which say to a twentieth how good forecasts are.
+_FORECASTS_FADE = 0.999
+
+
 class Habits(msgspec.Struct, array_like=True, gc=False):
     """How often pages of one pattern or host change: `changes` in so many `days` of watching. Of `checked` pages
     whose bytes differed, `noisy` differed again at once. Of a host also what its word was worth (`trust`), when
@@ -353,7 +373,8 @@ class RevisitTally(msgspec.Struct, array_like=True):
     """Revisits in all: pages `watched` (with a date for their next visit), revisits leased now, the price of a
     visit, the habits of all pages; visits made again and how many of them found a change. `audits` are visits at
     random times; `audited` sums the weights of the intervals they fell into, `audited_fresh` of those that found
-    the page as it was. `audited_tiers` has the same by tier, from the first audit on."""
+    the page as it was. `audited_tiers` has the same by tier, from the first audit on; `forecasts` are of routine
+    visits and of promised ones, from the first visit on."""
 
     watched: int = 0
     leased: int = 0
@@ -365,6 +386,7 @@ class RevisitTally(msgspec.Struct, array_like=True):
     audited: float = 0.0
     audited_fresh: float = 0.0
     audited_tiers: list[Audits] = msgspec.field(default_factory=list)
+    forecasts: list[Forecasts] = msgspec.field(default_factory=list)
 
 
 class Tally(msgspec.Struct):
@@ -373,7 +395,8 @@ class Tally(msgspec.Struct):
     pages among them; there are as many segments as the spool has room for. `lost` are fetches whose records are
     gone, `answers` are good ones by kind of task, `aliases` pages that name another as canonical. `traps` is
     the number of the last verdict; `verdicts` are in force, `domains` of them on domains, and `refusing` of them
-    refuse a URL or more. Of a focused crawl `scored` pages were judged, and `on_topic` of them are about it."""
+    refuse a URL or more. Of a focused crawl `scored` pages were judged, and `on_topic` of them are about it.
+    `seeds` counts URLs that were let in under seeds with rules of their own."""
 
     seq: int = 0
     token: int = 0
@@ -406,6 +429,7 @@ class Tally(msgspec.Struct):
     revisits: RevisitTally = msgspec.field(default_factory=RevisitTally)
     scored: int = 0
     on_topic: int = 0
+    seeds: dict[str, int] = msgspec.field(default_factory=dict)
 
     @property
     def pages(self) -> int:

@@ -87,11 +87,11 @@ def _sitemaps(head_links: Sequence[Triple]) -> tuple[str, ...]:
 
 
 def _feeds(head_links: Sequence[Triple]) -> tuple[str, ...]:
-    hrefs = [clean_href(raw or "") for raw, rel, type_ in head_links if _is_feed(_tokens(rel), type_)]
+    hrefs = [clean_href(raw or "") for raw, rel, type_ in head_links if is_feed(_tokens(rel), type_)]
     return tuple(filter(None, hrefs))[:_MOST_FILES]
 
 
-def _is_feed(rel: Sequence[str], type_: str | None) -> bool:
+def is_feed(rel: Sequence[str], type_: str | None) -> bool:
     return bool(type_) and "alternate" in rel and parse_content_type(type_ or "").essence in _FEED_TYPES
 
 
@@ -201,7 +201,7 @@ def _add_head_links(head_links: Sequence[Triple], found: dict[str, Link], source
         rel = _tokens(said)
         if _FOLLOWED_RELS.isdisjoint(rel) or "stylesheet" in rel:
             continue
-        if source.with_feeds and _is_feed(rel, type_):
+        if source.with_feeds and is_feed(rel, type_):
             continue
         # WordPress puts two oEmbed alternates (JSON, XML) on every page; neither is a document.
         declared = parse_content_type(type_ or "").essence

@@ -13,7 +13,7 @@ import msgspec
 from skitter.parse.content import PageContent, Source, language_tag
 from skitter.parse.directives import Directives
 from skitter.parse.html_parts import absolute
-from skitter.parse.link_header import canonical_in
+from skitter.parse.link_header import canonical_in, files_in
 from skitter.parse.media import parse_content_type, sniff
 from skitter.parse.readers import STANDARD, Readers
 
@@ -64,6 +64,17 @@ def read_page(
         accepts=readers.accepts,
     )
     page = readers.read(source)
-    if not link_header or page.canonical or not (said := canonical_in(link_header)):
+    return _with_links(page, source, link_header) if link_header else page
+
+
+def _with_links(page: PageContent, source: Source, header: str) -> PageContent:
+    """What the headers say beside the page; the page's own word comes first."""
+    canonical = page.canonical or ((said := canonical_in(header)) and absolute(source.url, said))
+    sitemaps, feeds = files_in(header)
+    named = [absolute(source.url, href) for href in sitemaps] if source.with_sitemaps else []
+    news = [absolute(source.url, href) for href in feeds] if source.with_feeds else []
+    if canonical == page.canonical and not named and not news:
         return page
-    return msgspec.structs.replace(page, canonical=absolute(url, said))
+    return msgspec.structs.replace(
+        page, canonical=canonical, sitemaps=(*page.sitemaps, *named), feeds=(*page.feeds, *news)
+    )

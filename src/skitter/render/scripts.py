@@ -33,6 +33,14 @@ _QUIET = """
     try { delete world[name]; } catch {}
   for (const name of ["alert", "print", "stop", "close", "focus", "blur", "moveTo", "resizeTo"])
     if (name in world) put(world, name, () => undefined);
+  // A hundred popups, each of which stops the page for a while.
+  if (world.document) world.addEventListener("click", (event) => {
+    const link = event.target?.closest?.("a[target], area[target]");
+    if (link && link.target !== "_self") event.preventDefault();
+  }, true);
+  // Every line goes to the browser's own process, which a flood of them kills.
+  for (const name of Object.keys(console))
+    if (typeof console[name] === "function") put(console, name, () => undefined);
   if ("confirm" in world) { put(world, "confirm", () => false); put(world, "prompt", () => null); }
   if ("open" in world) put(world, "open", () => null);
   if (world.Navigator) {
@@ -107,6 +115,10 @@ CHANGED = """
 })()
 """
 
+PAGE_HEIGHT = (
+    "Math.max(document.documentElement.scrollHeight, document.body ? document.body.scrollHeight : 0)"
+)
+
 _TAKEN = """
 (() => {
   const most = MOST;
@@ -126,8 +138,7 @@ _TAKEN = """
   const cut = html.length > most;
   if (cut) html = html.slice(0, most);
   const shown = (document.body || top).innerText || "";
-  return {html: html.toWellFormed(), cut, text: shown.slice(0, most).toWellFormed(), height:
-    Math.max(top.scrollHeight, document.body ? document.body.scrollHeight : 0)};
+  return {html: html.toWellFormed(), cut, text: shown.slice(0, most).toWellFormed()};
 })()
 """
 

@@ -19,14 +19,16 @@ from skitter.render.done_rule import Seen, until_done
 from skitter.render.layers import Layer
 from skitter.render.page_requests import PageRequests
 from skitter.render.rules import headers_for_page, is_inside
-from skitter.render.scripts import CHANGED, WORLD, quiet, taken
+from skitter.render.scripts import CHANGED, PAGE_HEIGHT, WORLD, quiet, taken
 from skitter.render.stopwatch import Stopwatch
 from skitter.settings.rendering import RenderSettings
 
 _T = TypeVar("_T")
 
 MOST_PAGES = 8
+# What waits to be seen is seen, down to there.
 WIDTH, HEIGHT = 1280, 10_000
+_LOW = 800
 AUTO_ATTACH: Params = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 # A page that tries to leave must get in first.
 _ONLY_TESTS = "*://*.invalid/*"
@@ -81,10 +83,7 @@ class Tab:
     async def open(self, agent: str) -> None:
         await self._adopt(self._session, "page")
         await asyncio.gather(
-            self._send(
-                "Emulation.setDeviceMetricsOverride",
-                {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False},
-            ),
+            self._resize(HEIGHT),
             self._send("Emulation.setUserAgentOverride", {"userAgent": agent}),
         )
 
@@ -176,7 +175,7 @@ class Tab:
         rendered.html, rendered.is_cut = str(found["html"]), bool(found["cut"])
         rendered.text = str(found["text"])
         if page.screenshots:
-            rendered.screenshots = await self._photograph(int(found["height"]))
+            rendered.screenshots = await self._photograph()
 
     async def _ask(self, expression: str) -> Any:
         """In a world of our own: what the page made of its prototypes does not hold there."""
@@ -188,8 +187,12 @@ class Tab:
             raise CallFailed("the page has no document")
         return answer["result"]["value"]
 
-    async def _photograph(self, height: int) -> Screenshots:
-        clip = {"x": 0, "y": 0, "width": WIDTH, "height": max(1, min(height, HEIGHT))}
+    async def _photograph(self) -> Screenshots:
+        """As high as the page is: in a window that is higher, every page would be as high as the window."""
+        await self._resize(_LOW)
+        height = max(1, min(int(await self._ask(PAGE_HEIGHT)), HEIGHT))
+        await self._resize(height)
+        clip = {"x": 0, "y": 0, "width": WIDTH, "height": height}
         shots = []
         for scale in (1, _THUMBNAIL):
             shot = await self._send(
@@ -197,7 +200,12 @@ class Tab:
                 {"format": "jpeg", "quality": _JPEG_QUALITY, "clip": {**clip, "scale": scale}},
             )
             shots.append(binascii.a2b_base64(str(shot["data"])))
+        await self._resize(HEIGHT)
         return Screenshots(whole=shots[0], thumbnail=shots[1])
+
+    def _resize(self, height: int) -> asyncio.Future[Params]:
+        size = {"width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        return self._send("Emulation.setDeviceMetricsOverride", size)
 
     async def _within(self, work: Coroutine[Any, Any, _T], limit: float) -> _T:
         """By the page's stopwatch. Raises TimeoutError, or PageCrashed."""

@@ -190,7 +190,7 @@ class _Running:
                 self._news.notify_all()
 
     async def _crawl(self, folder: CrawlFolder, settings: Settings, seeds: Sequence[str]) -> None:
-        found = read_seeds(seeds, (), Keys(settings.keys))
+        found = read_seeds([*seeds, *settings.seeds], (), Keys(settings.keys))
         settings = await check_settings(settings, found)
         with own_folder(folder, settings):
             settings = within_installed(raise_descriptor_limit(settings))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from skitter.clock import SystemClock
-from skitter.errors import UsageError
+from skitter.errors import SettingsError, UsageError
 from skitter.extras import advice, has, need
 from skitter.fetch.resolver import Resolver
 from skitter.fetch_stack import GC_THRESHOLDS
@@ -27,6 +27,9 @@ from skitter.seeds import hosts_named, require_addresses, require_contact
 from skitter.settings import Settings
 from skitter.settings.load import dump_toml
 from skitter.settings.plugins import is_file
+from skitter.urls.canonical import normalise
+from skitter.urls.rewriting import Rewriting
+from skitter.urls.seed_rules import SeedRules
 from skitter.wiring import CrawlServices, probe_objects
 
 _BEAT = 0.05
@@ -45,6 +48,7 @@ async def check_settings(settings: Settings, seeds: Sequence[Discovered]) -> Set
     _check_places(settings.archive.dedup_against)
     for name in settings.hosts:
         hosts_named(name)
+    _check_rules(settings)
     if settings.focus.model:
         from skitter.focus.model_file import read_model
 
@@ -79,6 +83,24 @@ def _with_whole_paths(settings: Settings) -> Settings:
         archive=replace(settings.archive, dedup_against=others),
         plugins=replace(settings.plugins, with_=plugins),
     )
+
+
+def _check_rules(settings: Settings) -> None:
+    rules = settings.rules
+    try:
+        Rewriting(rules.rewrite)
+        SeedRules(settings.seeds, settings.crawl.scope, rules.surts)
+    except ValueError as error:
+        raise SettingsError(f"[rules] {error}") from None
+    for seed in settings.seeds:
+        if "://" not in seed or normalise(seed) is None:
+            raise SettingsError(f'[seeds."{seed}"] is no URL: write https://example.org/docs/')
+    if rules.follow or rules.keep:
+        from skitter.extend.patterns import complaint_about
+
+        for glob in (*rules.follow, *rules.keep):
+            if complaint := complaint_about(glob):
+                raise SettingsError(f"[rules] {complaint}")
 
 
 async def _with_plugins(settings: Settings) -> Settings:

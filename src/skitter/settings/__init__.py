@@ -16,6 +16,7 @@ from skitter.settings.focus import FocusSettings
 from skitter.settings.host_identity import HostIdentity
 from skitter.settings.plugins import ExtractRule, PluginSettings
 from skitter.settings.rendering import RenderSettings
+from skitter.settings.rules import RuleSettings, SeedRule
 
 Doc = Meta
 Fraction = Annotated[float, Meta(ge=0, le=1)]
@@ -324,6 +325,29 @@ class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
         Annotated[int, Meta(ge=16_000_000)],
         Doc(description="Bytes of RAM for caches, memtables and filters together."),
     ] = 256_000_000
+    log: Annotated[
+        str,
+        Doc(
+            description="PostgreSQL database that every commit goes to first, as postgresql://HOST/DATABASE, "
+            "so that another machine can go on with the crawl: docs/cluster.md. Needs archive.url. Its "
+            "password comes from PGPASSWORD or ~/.pgpass."
+        ),
+    ] = ""
+    log_unreplicated: Annotated[
+        bool,
+        Doc(
+            description="With log, take a database that has no synchronous standby: what it loses with its "
+            "machine is lost."
+        ),
+    ] = False
+    log_lapse: Annotated[
+        Positive,
+        Doc(description="With log, seconds of silence after which another machine may take the crawl over."),
+    ] = 15.0
+    checkpoint_interval: Annotated[
+        Positive,
+        Doc(description="With log, seconds between two checkpoints of the frontier in the object store."),
+    ] = 300.0
     cached_hosts: Annotated[
         Count, Doc(description="Host records kept in memory; 0 takes a share of memory.")
     ] = 0
@@ -591,7 +615,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     plugins: PluginSettings = PluginSettings()
     focus: FocusSettings = FocusSettings()
     render: RenderSettings = RenderSettings()
+    rules: RuleSettings = RuleSettings()
     hosts: dict[str, HostPolicy] = {}
     extract: dict[str, ExtractRule] = {}
+    seeds: dict[str, SeedRule] = {}
     identities: dict[str, HostIdentity] = {}
     """Told in the tables of `hosts` too."""

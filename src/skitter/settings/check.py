@@ -174,6 +174,18 @@ def _check_zone(name: str | None) -> str:
     return f"is {shown(name)} and must be a time zone that this machine knows, such as Europe/Berlin or UTC"
 
 
+def _check_log(url: str) -> str:
+    if not url:
+        return ""
+    scheme, _, rest = url.partition("://")
+    # Not shown: it may be a secret, and messages end in logs.
+    if re.match(r"[^/?@]*:[^@]+@", rest) or "password=" in rest:
+        return "has a password, which would be kept in clear: give it in PGPASSWORD or ~/.pgpass"
+    if scheme not in ("postgresql", "postgres") or not url.isprintable():
+        return f"is {shown(url)} and must be postgresql://USER@HOST/DATABASE"
+    return ""
+
+
 def _check_weights(weights: tuple[int, ...]) -> str:
     if len(weights) == 4 and min(weights) > 0:
         return ""
@@ -204,6 +216,7 @@ CHECKS: dict[tuple[str, ...], Callable[[Any], str]] = {
     ("archive", "prefix"): _check_prefix,
     ("archive", "url"): _check_url,
     ("frontier", "tier_weights"): _check_weights,
+    ("frontier", "log"): _check_log,
     ("retry", "backoff"): _check_backoff,
     ("revisit", "rule"): _one_of(RULES),
     ("revisit", "fresh_within"): _check_promises,

@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import inspect
@@ -24,6 +24,7 @@ from skitter.settings import Settings
 from skitter.settings.check import complaint_about, did_you_mean
 from skitter.settings.host_identity import IDENTITY_FIELDS, HostIdentity, SecretSource, as_told, converted
 from skitter.settings.plugins import ExtractRule
+from skitter.settings.rules import SeedRule
 from skitter.settings.toml_text import key_lines, shown, toml_key, toml_value
 
 LIST_THEM = "(`skitter settings` lists them all)"
@@ -45,6 +46,9 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     origins: dict[str, str]
 
 
+_Rule = TypeVar("_Rule", ExtractRule, SeedRule)
+
+
 class _Given(NamedTuple):
     path: _Path
     value: object
@@ -53,7 +57,7 @@ class _Given(NamedTuple):
 
 
 # Sections of tables with names of their own.
-TABLES = ("hosts", "extract")
+TABLES = ("hosts", "extract", "seeds")
 _NO_SECTIONS = (*TABLES, "identities")  # which are told in the tables of hosts
 TYPES: dict[str, type[msgspec.Struct]] = {
     section.name: section.type
@@ -112,6 +116,7 @@ def _merge(given: Iterable[_Given]) -> Loaded:
     hosts: dict[str, dict[str, Any]] = {}
     identities: dict[str, dict[str, Any]] = {}
     rules: dict[str, ExtractRule] = {}
+    seeds: dict[str, SeedRule] = {}
     origins = {f"{section}.{key}": DEFAULT for section, keys in SECTIONS.items() for key in keys}
     for item in given:
         match item.path:
@@ -124,8 +129,11 @@ def _merge(given: Iterable[_Given]) -> Loaded:
                 hosts.setdefault(host, {})[key] = _value(item)
                 origins[f"hosts.{host}.{key}"] = item.where
             case ("extract", name):
-                rules[name] = _rule(item)
+                rules[name] = _rule(item, ExtractRule, "plugins")
                 origins[f"extract.{name}"] = item.where
+            case ("seeds", name):
+                seeds[name] = _rule(item, SeedRule, "rules")
+                origins[f"seeds.{name}"] = item.where
             case (section, key):
                 values[section][_field(item.path, item.where).name] = _value(item)
                 origins[f"{section}.{key}"] = item.where
@@ -136,7 +144,7 @@ def _merge(given: Iterable[_Given]) -> Loaded:
     told = {host: policy for host, policy in hosts.items() if policy or host not in identities}
     policies = {host: HostPolicy(**policy) for host, policy in told.items()}
     known = {host: HostIdentity(**identity) for host, identity in identities.items()}
-    settings = Settings(**built, hosts=policies, extract=rules, identities=known)
+    settings = Settings(**built, hosts=policies, extract=rules, seeds=seeds, identities=known)
     return Loaded(settings=settings, origins=origins)
 
 
@@ -163,15 +171,15 @@ def _identity_value(item: _Given) -> object:
     return found
 
 
-def _rule(item: _Given) -> ExtractRule:
+def _rule(item: _Given, of: type[_Rule], guide: str) -> _Rule:
     try:
-        return msgspec.convert(item.value, ExtractRule)
+        return msgspec.convert(item.value, of)
     except msgspec.ValidationError as error:
         said, _, place = str(error).partition(" - at ")
         at = place.strip("`").removeprefix("$.")
         raise SettingsError(
-            f"{item.where}: [extract.{toml_key(item.path[-1])}] {at + ': ' if at else ''}{said}; "
-            "docs/plugins.md has examples"
+            f"{item.where}: [{item.path[0]}.{toml_key(item.path[-1])}] {at + ': ' if at else ''}{said}; "
+            f"docs/{guide}.md has examples"
         ) from None
 
 
@@ -362,10 +370,10 @@ def dump_toml(settings: Settings, only_changed: bool = True) -> str:
         lines = list(_assignments(settings.hosts.get(host, HostPolicy()), HOST_FIELDS, only_changed))
         lines += _identity_lines(settings.identities.get(host, HostIdentity()))
         parts.append("\n".join([f"[hosts.{toml_key(host)}]", *lines]) + "\n")
-    for name, rule in settings.extract.items():
+    for table, name, rule in _named_rules(settings):
         told = msgspec.to_builtins(rule)
         lines = [f"{key} = {toml_value(value)}" for key, value in told.items() if value not in ("", [], ())]
-        parts.append("\n".join([f"[extract.{toml_key(name)}]", *lines]) + "\n")
+        parts.append("\n".join([f"[{table}.{toml_key(name)}]", *lines]) + "\n")
     return "\n".join(parts)
 
 
@@ -396,8 +404,13 @@ def _rows(loaded: Loaded) -> Iterator[tuple[_Path, object, str]]:
         for key in IDENTITY_FIELDS:
             if origin := origins.get(f"hosts.{host}.{key}"):
                 yield ("hosts", host, key), as_told(getattr(identity, key)), origin
-    for name, rule in settings.extract.items():
-        yield ("extract", name), msgspec.to_builtins(rule), origins[f"extract.{name}"]
+    for table, name, rule in _named_rules(settings):
+        yield (table, name), msgspec.to_builtins(rule), origins.get(f"{table}.{name}", DEFAULT)
+
+
+def _named_rules(settings: Settings) -> Iterator[tuple[str, str, ExtractRule | SeedRule]]:
+    yield from (("extract", name, rule) for name, rule in settings.extract.items())
+    yield from (("seeds", name, rule) for name, rule in settings.seeds.items())
 
 
 def render(loaded: Loaded) -> str:

@@ -15,6 +15,7 @@ from skitter.model import Host, Link, LinkBatch, TaskKind, UrlKey, Via
 from skitter.urls.canonical import host_of, join_plain, normalise
 from skitter.urls.keys import Keys
 from skitter.urls.links_plain import Resolved
+from skitter.urls.rewriting import Rewriting
 
 __all__ = ["LinkReader", "Resolved", "discover_resolved", "list_targets", "select_followed"]
 
@@ -56,9 +57,10 @@ class LinkReader:
     Parameters that are kept with any value are learnt from the URLs that the kernel did not resolve; it resolves
     queries of no others. All are forgotten when there are `_PARAMETERS`."""
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: Keys, rewriting: Rewriting | None = None) -> None:
+        self._rewriting = rewriting
         self._key_of, self._prefix = keys.key_of, keys.prefix
-        self._resolve_plain = _resolve_plain if keys.keeps_plain_paths else None
+        self._resolve_plain = _resolve_plain if keys.keeps_plain_paths and rewriting is None else None
         self._others = not keys.folds_hosts
         self._is_kept = keys.keeps
         self._kept: set[str] = set()
@@ -131,6 +133,8 @@ class LinkReader:
     def _learn(self, known: _Known, folder: str, base: str, href: str) -> Resolved | None:
         plain = join_plain(folder, href) if folder.startswith(_WEB) else None
         url = plain or normalise(href, base)
+        if url is not None and self._rewriting is not None:
+            url = self._rewriting.meant(url)
         resolved = None if url is None else (url, self._key_of(url), host_of(url))
         if url is not None and "?" in url:
             self._learn_parameters(url.partition("?")[2])

@@ -166,6 +166,12 @@ class Scope:
         return Refusal.SCOPE, f"scope is {kind} and no seed has this {named} ({_authority(url)[0]})"
 
 
+def split_folders(url: str) -> tuple[str, list[str]]:
+    """The host and port of a URL, and the folders that it lies in, the root first."""
+    authority, end = _authority(url)
+    return authority, _folders_above(url, end)
+
+
 def _folders_above(url: str, path_start: int) -> list[str]:
     folder = _folder(url, path_start)
     cuts = [i + 1 for i, char in enumerate(folder) if char == "/"]

@@ -385,13 +385,15 @@ class Loop:
 
     def _may_start(self, lease: HostLease) -> bool:
         """With the source in this process a lease that we hold is ours however late it is: `run` renews it before
-        the source looks. On an overloaded machine all would be given back otherwise, and leased again."""
+        the source looks. On an overloaded machine all would be given back otherwise, and leased again. Where the
+        frontier's log is elsewhere, another machine may have gone on with it while we were stopped."""
         held = self._leases.get(lease.token)
         if held is None or self.draining or self._source.standing is not _OPEN:
             return False
         if lease.closes_at is not None and self._clock.now() >= lease.closes_at:
             return False
-        return self._horizon is not None or self._clock.now() < held[1]
+        is_sole = self._horizon is not None and not self._settings.frontier.log
+        return is_sole or self._clock.now() < held[1]
 
     def _delivered(self, delivery: Delivery, pace: Pace) -> bool:
         """What came of one request; True when the host should be left alone after it."""

@@ -151,7 +151,8 @@ class RemoteWorkSource:
         if self.notes is not None:
             self.notes.joined()
         self._duration = settings.frontier.lease_duration
-        self.sent_links.deepest = settings.crawl.max_depth
+        depths = [rule.depth for rule in settings.seeds.values() if rule.depth is not None]
+        self.sent_links.deepest = min(settings.crawl.max_depth, *depths, settings.crawl.max_depth)
         return settings
 
     # -- the source

@@ -36,6 +36,7 @@ from skitter.parse.walls import find_wall
 from skitter.settings import OptOutSettings, Settings
 from skitter.urls.keys import Keys
 from skitter.urls.links import LinkReader, list_targets
+from skitter.urls.rewriting import Rewriting
 from skitter.worker.body_filter import PageFilter, take_any_body
 from skitter.worker.cpu_turns import CpuTurns
 from skitter.worker.kinds import KINDS, Document, KindRow, make_result
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from skitter.identities.session import Sessions
     from skitter.worker.extractors import Extractors
     from skitter.worker.focusing import Focus
+    from skitter.worker.page_rules import PageRules
 
 _NOTHING_READ = Reading()
 _UNREAD, _READ_AS_PDF = Document.UNREAD, Document.READ_AS_PDF
@@ -76,7 +78,9 @@ class Step:
         self._packer = Packer(settings.archive, (ITEMS,) if extractors is not None else ())
         readers = readers if extractors is None else extractors.readers
         keys = keys or Keys(settings.keys)
-        links = LinkReader(keys)
+        rewrite = settings.rules.rewrite
+        links = LinkReader(keys, Rewriting(rewrite) if rewrite else None)
+        self._rules = _page_rules(settings)
         self._cpu_turns = CpuTurns(clock)
         self._pages = PageFilter(readers)
         keeps_links = "links" in settings.archive.tables
@@ -151,6 +155,8 @@ class Step:
                     await self._cpu_turns.take()
             if self._focus is not None and row.is_extracted:
                 reading = self._focus.rank(task, reading)
+            if self._rules is not None and row.is_extracted:
+                reading, kept = self._rules.followed(task, reading), self._rules.kept(task, kept, reading)
             identity = "" if session is None else session.name_for(is_robots=row.is_rules)
             result, parcel = self._packed(row, task, answer, kept, reading, identity)
         finally:
@@ -168,7 +174,7 @@ class Step:
             kept.exchange,
             kept.digests,
             media_type=answer.declared if answer.first is answer.joined else _essence(answer.first),
-            facts=self._facts(row.name, task, result, reading, identity),
+            facts=self._facts(row.name, task, result, _as_kept(reading, answer, kept), identity),
             stands_for=task.digest if answer.exchange.status == 304 else b"",
             headers=answer.first,
         )
@@ -226,6 +232,21 @@ class Step:
             identity=identity,
             score=reading.score,
         )
+
+
+def _page_rules(settings: Settings) -> PageRules | None:
+    if not (settings.rules.follow or settings.rules.keep):
+        return None
+    from skitter.worker.page_rules import PageRules
+
+    return PageRules(settings.rules)
+
+
+def _as_kept(reading: Reading, answer: Answer, kept: Answer) -> Reading:
+    """What the tables have of it: of a page without its body no text."""
+    if kept is answer or reading.page is None:
+        return reading
+    return replace(reading, page=replace(reading.page, text=""))
 
 
 def _simhash() -> Callable[[str], int | None]:

@@ -206,6 +206,19 @@ def revisit_fields(original: Copy, status: int) -> str:
     )
 
 
+def resource_record(record_id: str, fields: str, content_type: str, block: bytes) -> bytes:
+    """Something that we made of records, and no server sent: `fields` name it and what it was made of."""
+    return _digested("resource", record_id, f"{fields}Content-Type: {_line(content_type)}\r\n", block)
+
+
+def made_of(record_id: str, url: str, date: str) -> str:
+    """The record that a resource was made of."""
+    return (
+        f"WARC-Refers-To: <{_line(record_id).strip('<>')}>\r\n"
+        f"WARC-Refers-To-Target-URI: {target_uri(url)}\r\nWARC-Refers-To-Date: {_line(date)}\r\n"
+    )
+
+
 def _digested(kind: str, record_id: str, fields: str, block: bytes) -> bytes:
     start = (
         f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <{record_id}>\r\n{fields}"

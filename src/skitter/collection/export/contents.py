@@ -65,22 +65,27 @@ def _pages(collection: Collection, where: str, advance: Advance) -> Iterator[tup
         yield page, own, collection.whole(own)
 
 
+def documents(collection: Collection, where: str, advance: Advance) -> Iterator[Document]:
+    """What the pages say, of each URL the newest answer."""
+    for page, own, whole in _pages(collection, where, advance):
+        content = _read(own, whole)
+        yield Document(
+            url=page.url,
+            fetched_at=page.fetched_at.isoformat(),
+            status=page.status,
+            mime=content.media_type,
+            title=_storable(content.title),
+            language=content.language or page.language,
+            charset=content.charset,
+            digest=page.digest,
+            text=_storable(content.text),
+        )
+
+
 def write_jsonl(collection: Collection, target: Path, where: str, advance: Advance) -> int:
     encode, written = msgspec.json.Encoder().encode, 0
     with target.open("wb") as file:
-        for page, own, whole in _pages(collection, where, advance):
-            content = _read(own, whole)
-            document = Document(
-                url=page.url,
-                fetched_at=page.fetched_at.isoformat(),
-                status=page.status,
-                mime=content.media_type,
-                title=content.title,
-                language=content.language or page.language,
-                charset=content.charset,
-                digest=page.digest,
-                text=_storable(content.text),
-            )
+        for document in documents(collection, where, advance):
             file.write(encode(document) + b"\n")
             written += 1
     return written

@@ -11,7 +11,7 @@ from typing import Any
 
 from skitter.errors import UsageError
 
-EXPORTS = ("wacz", "warc", "parquet", "jsonl", "csv", "markdown", "files", "cdxj")
+EXPORTS = ("wacz", "warc", "parquet", "jsonl", "csv", "markdown", "files", "shards", "duckdb", "cdxj")
 _QUERY_HELP = """\
 examples:
   skitter query DIR "select host, status, count(*) from pages group by all order by 3 desc"
@@ -92,7 +92,25 @@ def add_reading(commands: Any, command: Command) -> None:
     _add_extract(commands, command)
     _add_focus(commands, command)
     _add_page_shell(commands, command)
+    _add_render(commands, command)
     _add_sink(commands, command)
+
+
+def _add_render(commands: Any, command: Command) -> None:
+    render = command(commands, "render", "render archived pages in a browser that has no network", _render)
+    _add_folder(render)
+    render.add_argument("url", metavar="URL", nargs="?", default="", help="this page, whatever it looks like")
+    render.add_argument(
+        "--all", action="store_true", help="also pages that look as if they needed no browser"
+    )
+    render.add_argument("--where", default="", metavar="SQL", help=_WHERE)
+    render.add_argument(
+        "--to", type=Path, metavar="FILE.warc.gz", help="write the rendered pages into this WARC file"
+    )
+    render.add_argument(
+        "--screenshots", type=Path, metavar="FOLDER", help="make this folder of pictures, with an index.html"
+    )
+    render.add_argument("--force", action="store_true", help="replace what is there")
 
 
 def _add_sink(commands: Any, command: Command) -> None:
@@ -320,6 +338,22 @@ def _extract(arguments: argparse.Namespace) -> int:
 
     asked = arguments.folder, arguments.plugins, arguments.config, arguments.where, arguments.jobs
     run_extract(*asked, as_json=arguments.json)
+    return 0
+
+
+def _render(arguments: argparse.Namespace) -> int:
+    from skitter.console.read.render import run_render
+
+    run_render(
+        arguments.folder,
+        arguments.url,
+        arguments.where,
+        arguments.to,
+        arguments.screenshots,
+        every=arguments.all,
+        force=arguments.force,
+        as_json=arguments.json,
+    )
     return 0
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from skitter.clock import SystemClock
 from skitter.collection.collection import Collection
-from skitter.collection.export import contents, tables, wacz
+from skitter.collection.export import contents, datasets, tables, wacz
 from skitter.collection.export.target import whole
 from skitter.console.display.output import write
 from skitter.console.display.progress import progress
@@ -49,6 +49,8 @@ def _forms(now: float, signing: wacz.Signing) -> dict[str, Form]:
         "jsonl": Form(contents.write_jsonl, False, contents.READABLE),
         "markdown": Form(contents.write_markdown, True, contents.READABLE),
         "files": Form(contents.write_files, True, contents.READABLE),
+        "shards": Form(datasets.write_shards, True, contents.READABLE),
+        "duckdb": Form(datasets.write_duckdb, False, noun="row"),
         "cdxj": Form(tables.write_cdxj, False, noun="line"),
     }
 

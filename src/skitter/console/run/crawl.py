@@ -28,6 +28,7 @@ from skitter.extras import need
 from skitter.fetch_stack import open_identities, raise_descriptor_limit
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier, Stats
+from skitter.frontier_log import check_log
 from skitter.model import Discovered
 from skitter.runtime.lifecycle import (
     admit_seeds,
@@ -77,6 +78,7 @@ async def run_crawl(
     settings = await check_settings(loaded.settings, seeds)
     if folder.is_new and not seeds:
         raise UsageError(f"{folder.path} holds no crawl yet: give at least one seed URL")
+    check_log(folder, settings)
     try:
         resumed = not folder.is_new
         with own_folder(folder, settings):

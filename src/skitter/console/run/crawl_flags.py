@@ -66,6 +66,12 @@ _CRAWL_FLAGS: tuple[tuple[str, str, str, str], ...] = (
     ),
     ("--archive", "archive.url", "URL", "object store for the archive, such as s3://BUCKET/PREFIX"),
     (
+        "--frontier-log",
+        "frontier.log",
+        "URL",
+        "PostgreSQL that keeps every commit, so that another machine can go on: postgresql://HOST/DATABASE",
+    ),
+    (
         "--resolve",
         "fetch.resolve",
         "HOST:PORT:ADDRESS[:PORT]",
@@ -76,6 +82,11 @@ _SWITCHES = (
     ("--keep-fresh", "revisit.keep_fresh", "visit pages again as they change; goes on until it is stopped"),
     ("--requisites", "crawl.requisites", "fetch styles, images, scripts and fonts of pages too, for replay"),
     ("--allow-private", "fetch.allow_private", "let names lead to loopback and private addresses"),
+    (
+        "--frontier-log-unreplicated",
+        "frontier.log_unreplicated",
+        "take a --frontier-log without a synchronous standby: what it loses is lost",
+    ),
     ("--log-json", "log.json", "log to standard error too, in JSON lines, and nothing else there"),
 )
 _REPEATED = (

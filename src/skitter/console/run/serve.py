@@ -17,6 +17,7 @@ from skitter.console.run.uploading import uploading
 from skitter.errors import UsageError
 from skitter.extras import need
 from skitter.folder import CrawlFolder
+from skitter.frontier_log import check_log
 from skitter.model import Discovered
 from skitter.runtime.lifecycle import (
     admit_seeds,
@@ -51,6 +52,7 @@ async def run_serve(
     ):
         raise UsageError(f"{folder.control_socket} is for commands: listen at another path")
     settings = await check_settings(loaded.settings, seeds)
+    check_log(folder, settings)
     with own_folder(folder, settings):
         settings = within_installed(settings, display.note)
         async with open_services(folder, settings) as services:

@@ -73,7 +73,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         flags=given_flags(arguments),
     )
     arguments.is_for_a_log = loaded.settings.log.json
-    seeds = read_seeds(arguments.seeds, (), Keys(loaded.settings.keys))
+    seeds = read_seeds([*arguments.seeds, *loaded.settings.seeds], (), Keys(loaded.settings.keys))
     tokens = read_tokens(arguments.tokens, os.environ.get(ENVIRONMENT, ""))
 
     display = JsonDisplay(sys.stderr) if loaded.settings.log.json else PlainDisplay(sys.stderr)

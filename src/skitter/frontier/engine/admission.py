@@ -38,6 +38,7 @@ from skitter.settings import PolitenessSettings
 from skitter.urls.canonical import host_id, host_of
 from skitter.urls.keys import host_part
 from skitter.urls.scope import Refused, Scope, anchors_of
+from skitter.urls.seed_rules import Governing, SeedRules
 
 ADDED = Verdict(VerdictKind.ADDED)
 KNOWN = Verdict(VerdictKind.KNOWN)
@@ -69,7 +70,9 @@ class Admission:
         prioritizer: Prioritizer,
         traps: Traps,
         max_files: int,
+        seed_rules: SeedRules | None = None,
     ) -> None:
+        self._seed_rules = seed_rules if seed_rules is not None and seed_rules.are_any else None
         self._max_files = max_files
         self._scope = scope
         self._traps = traps
@@ -166,6 +169,8 @@ class Admission:
         )
 
     def _new_way(self, tx: Transaction, first: Discovered, kind: KindOfLink) -> Way | None:
+        if self._seed_rules is not None:
+            return None
         ident, host = tx.look(first.host)
         if host is None or first.depth > self._scope.max_depth:
             return None
@@ -189,11 +194,17 @@ class Admission:
         come in."""
         cache, key = tx.cache, found.key
         cache.seen.add(key)
-        if found.depth > self._scope.max_depth and KINDS[found.kind].is_scoped:
+        if KINDS[found.kind].is_scoped and found.depth > self._deepest(found):
             return
         if marks:
             cache.recent.put(key, marks)
         cache.known_keys.add(key)
+
+    def _deepest(self, found: Discovered) -> int:
+        governing = None if self._seed_rules is None else self._seed_rules.governing(found.url)
+        if governing is None or governing.rule.depth is None:
+            return self._scope.max_depth
+        return min(self._scope.max_depth, governing.rule.depth)
 
     def _is_judged_anew(self, found: Discovered, row: UrlRow) -> bool:
         """Whether a refused link is to be judged again, once, because a page needs it, or because a shorter way
@@ -240,6 +251,7 @@ class Admission:
                 return Verdict(VerdictKind.REFUSED, Refusal.TRAP, row.rule)
         host = tx.take(ident, known_host, found.host)
         host.queue.admitted += 1
+        self.count_for_seed(tx, found.url)
         if KINDS[found.kind].lists_urls:
             host.counts.sitemaps += 1
         tx.enqueue(found.key, row, ident, host)
@@ -322,7 +334,23 @@ class Admission:
         if listed := tx.cache.blocklists.line_forbidding(found.host, found.url):
             return Refusal.BLOCKLIST, listed
         refused = self.judge_url(tx, found)
+        if refused is None and self._seed_rules is not None:
+            refused = self._over_seed_budget(tx, self._seed_rules.governing(found.url))
         return self._over_limit(found, host) if refused is None and host is not None else refused
+
+    def _over_seed_budget(self, tx: Transaction, governing: Governing | None) -> Refused | None:
+        if governing is None or not governing.rule.budget:
+            return None
+        admitted = tx.tally.seeds.get(governing.seed, 0)
+        words = (
+            f"{admitted} URLs admitted, the budget of the seed {governing.seed} is {governing.rule.budget}"
+        )
+        return (Refusal.BUDGET, words) if admitted >= governing.rule.budget else None
+
+    def count_for_seed(self, tx: Transaction, url: str) -> None:
+        """It was let in: the seed that it is under has one less to give."""
+        if self._seed_rules is not None and (governing := self._seed_rules.governing(url)) is not None:
+            tx.tally.seeds[governing.seed] = tx.tally.seeds.get(governing.seed, 0) + 1
 
     def _over_limit(self, found: Discovered, host: HostRow) -> Refused | None:
         """By how many of its URLs are known already."""
@@ -336,8 +364,17 @@ class Admission:
         """By the rules that ask nothing of its host but whether a seed brought it into scope."""
         refused = self._scope.refusal(found)
         if refused is None and found.via is not Via.SEED and KINDS[found.kind].is_scoped:
-            refused = self._outside(tx, found.url)
+            refused = self._outside_or_too_deep(tx, found)
         return refused
+
+    def _outside_or_too_deep(self, tx: Transaction, found: Discovered) -> Refused | None:
+        """Where a seed has rules of its own, these decide for what it brings into scope."""
+        if self._seed_rules is None or (governing := self._seed_rules.governing(found.url)) is None:
+            return self._outside(tx, found.url)
+        seed, rule = governing
+        if rule.depth is None or found.depth <= rule.depth:
+            return None
+        return Refusal.DEPTH, f"{found.depth} links from a seed, the depth of the seed {seed} is {rule.depth}"
 
     def most(self, host: HostRow | None) -> int | None:
         """How many URLs of a host are let in; None when there is no limit."""
@@ -355,6 +392,8 @@ class Admission:
 
     def is_host_wanted(self, tx: Transaction, host: Host) -> bool:
         """Whether a seed brought this host into scope. Others are asked for what pages need, or robots.txt."""
+        if self._seed_rules is not None and self._seed_rules.are_for_host(f"{host}/"):
+            return True
         anchors = self._scope.anchors_for(f"{host}/")
         if self._scope.is_by_prefix:
             anchors = anchors_of(f"{host}/")[:1]
@@ -372,6 +411,8 @@ class Admission:
     def note_budget(self, tx: Transaction, name: Host, refused: Refused) -> None:
         if refused[0] is Refusal.BUDGET:
             _, host = tx.look(name)
+            if self._seed_rules is not None and self.most(host) is None:
+                return  # a seed's budget, which no host can earn
             if host is not None and not host.queue.is_over_budget:
                 tx.host(name)[1].queue.is_over_budget = True
 
@@ -388,17 +429,28 @@ class Admission:
             return "seeds are always in scope"
         if because := KINDS[row.found.kind].let_in_because:
             return because
+        if self._seed_rules is not None and (why := self._why_by_rule(row.url)):
+            return why
         anchors = self._scope.anchors_for(row.url)
         if not anchors:
             return "scope is any"
         found = next((anchor for anchor in anchors if cache.has_anchor(anchor)), None)
         return f"a seed brought {found} into scope" if found else "it was in scope when it was found"
 
+    def _why_by_rule(self, url: str) -> str:
+        assert self._seed_rules is not None
+        if (governing := self._seed_rules.governing(url)) is not None:
+            return f"it is in the scope of the seed {governing.seed}"
+        surt = self._seed_rules.has_surt(url)
+        return f"it has the SURT prefix {surt} (rules.surts)" if surt else ""
+
     def _outside(self, tx: Transaction, url: str) -> Refused | None:
         anchors = self._scope.anchors_for(url)
         for anchor in anchors:
             if tx.cache.has_anchor(anchor):
                 return None
+        if self._seed_rules is not None and self._seed_rules.has_surt(url):
+            return None
         return self._scope.outside(url) if anchors else None
 
     def refuse(self, tx: Transaction, found: Discovered, row: UrlRow, refused: Refused) -> Verdict:
@@ -411,7 +463,10 @@ class Admission:
         return Verdict(VerdictKind.REFUSED, refused[0], refused[1])
 
     def _drop_anchors(self, tx: Transaction, found: Discovered) -> None:
-        """A seed, or where one led, brings its surroundings into scope, and what was refused there comes back."""
+        """A seed, or where one led, brings its surroundings into scope, and what was refused there comes back.
+        One with rules of its own brings what these say."""
+        if self._seed_rules is not None and self._seed_rules.governing(found.url) is not None:
+            return
         new = [anchor for anchor in anchors_of(found.url) if not tx.cache.has_anchor(anchor)]
         for anchor in new:
             tx.add_anchor(anchor)

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -101,6 +101,7 @@ from skitter.settings import KeySettings, Settings
 from skitter.settings.toml_text import toml_value
 from skitter.urls.canonical import host_id, normalise
 from skitter.urls.scope import Scope
+from skitter.urls.seed_rules import SeedRules
 
 _encode = msgspec.msgpack.encode
 _decode_keys = msgspec.msgpack.Decoder(KeySettings).decode
@@ -118,7 +119,7 @@ class _OpenSettling:
     def __init__(
         self,
         verdicts: list[Settled],
-        settle: Callable[[Sequence[Outcome], Sequence[SegmentMark]], list[Settlement]],
+        settle: Callable[[Sequence[Outcome], Sequence[SegmentMark]], Awaitable[list[Settlement]]],
     ) -> None:
         self.verdicts = verdicts
         self._settle = settle
@@ -129,7 +130,7 @@ class _OpenSettling:
     ) -> list[Settlement]:
         assert not self._is_committed, "a settling is committed once"
         self._is_committed = True
-        return self._settle(outcomes, marks)
+        return await self._settle(outcomes, marks)
 
 
 class EngineFrontier:
@@ -160,6 +161,7 @@ class EngineFrontier:
             prioritizer or ByDepthAndLinks(),
             traps,
             settings.sitemaps.max_files,
+            SeedRules(settings.seeds, settings.crawl.scope, settings.rules.surts),
         )
         addresses = Addresses(settings.politeness.address_rate)
         self._readmission = Readmission(
@@ -228,18 +230,16 @@ class EngineFrontier:
     async def admit(self, discovered: Sequence[Discovered]) -> list[Verdict]:
         verdicts: list[Verdict] = []
         for start in range(0, len(discovered), _ADMIT_BATCH):
-            async with self._lock.long:
-                with Transaction.begin(self._cache, self._clock.now()) as tx:
-                    for run in runs_of(discovered[start : start + _ADMIT_BATCH]):
-                        verdicts += self._admission.admit_run(tx, run)
+            async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+                for run in runs_of(discovered[start : start + _ADMIT_BATCH]):
+                    verdicts += self._admission.admit_run(tx, run)
         return verdicts
 
     async def admit_listed(self, link_batches: Sequence[LinkBatch]) -> list[Admitted]:
         admitted: list[Admitted] = []
         for link_batch in link_batches:
-            async with self._lock.long:
-                with Transaction.begin(self._cache, self._clock.now()) as tx:
-                    admitted.append(self._settling.admit_listed(tx, link_batch))
+            async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+                admitted.append(self._settling.admit_listed(tx, link_batch))
             await asyncio.sleep(0)
         return admitted
 
@@ -254,7 +254,7 @@ class EngineFrontier:
     ) -> list[HostLease]:
         async with self._lock.short:
             now = self._clock.now()
-            with Transaction.begin(self._cache, now) as tx:
+            async with Transaction.begin(self._cache, now) as tx:
                 leases = self._leasing.lease(tx, worker, capacity, duration, most_tasks, staggered)
             if self._witness is not None:
                 self._witness.leased(worker, len(leases), now)
@@ -272,9 +272,9 @@ class EngineFrontier:
         async with self.settling(outcomes) as settling:
             return await settling.commit(outcomes, marks)
 
-    def _settle(self, outcomes: Sequence[Outcome], marks: Sequence[SegmentMark]) -> list[Settlement]:
+    async def _settle(self, outcomes: Sequence[Outcome], marks: Sequence[SegmentMark]) -> list[Settlement]:
         now = self._clock.now()
-        with Transaction.begin(self._cache, now) as tx:
+        async with Transaction.begin(self._cache, now) as tx:
             prepare(tx, (outcome.result for outcome in outcomes))
             settlements = self._settling.settle_all(tx, outcomes)
             for mark in marks:
@@ -288,7 +288,7 @@ class EngineFrontier:
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
         async with self._lock.short:
             deadlines: list[float | None] = []
-            with Transaction.begin(self._cache, self._clock.now()) as tx:
+            async with Transaction.begin(self._cache, self._clock.now()) as tx:
                 for host, token in leases:
                     ident = host_id(host)
                     row = tx.touch(ident)
@@ -297,17 +297,16 @@ class EngineFrontier:
             return deadlines
 
     async def release(self, leases: Sequence[tuple[Host, Token]]) -> None:
-        async with self._lock.short:
-            with Transaction.begin(self._cache, self._clock.now()) as tx:
-                for host, token in leases:
-                    ident = host_id(host)
-                    row = tx.touch(ident)
-                    if row is not None and _holds(row, token):
-                        self._leasing.release(tx, ident, row)
+        async with self._lock.short, Transaction.begin(self._cache, self._clock.now()) as tx:
+            for host, token in leases:
+                ident = host_id(host)
+                row = tx.touch(ident)
+                if row is not None and _holds(row, token):
+                    self._leasing.release(tx, ident, row)
 
     async def reap(self, now: float) -> int:
         async with self._lock.long:
-            with Transaction.begin(self._cache, now) as tx:
+            async with Transaction.begin(self._cache, now) as tx:
                 ended = self._leasing.expire(tx, all_of_them=False)
                 tx.tally.leases_expired += ended
             return ended
@@ -316,9 +315,9 @@ class EngineFrontier:
         async with self._lock.long:
             self._cache.relearn_some()
             if await self._cache.blocklists.refresh():
-                with Transaction.begin(self._cache, now) as tx:
+                async with Transaction.begin(self._cache, now) as tx:
                     self._note_rules(tx)
-            with Transaction.begin(self._cache, now) as tx:
+            async with Transaction.begin(self._cache, now) as tx:
                 # Emptied queues are read from the store: so before anything is put into them.
                 moved = self._health.empty_abandoned(tx) + promote(tx) + release_some(tx)
                 step = take_step(tx, self._readmission)
@@ -336,7 +335,7 @@ class EngineFrontier:
     async def remember_copies(self, copies: Sequence[tuple[bytes, Copy]]) -> int:
         async with self._lock.long:
             new = {digest: copy for digest, copy in copies if self._cache.copy_of(digest) is None}
-            with Transaction.begin(self._cache, self._clock.now()) as tx:
+            async with Transaction.begin(self._cache, self._clock.now()) as tx:
                 for digest, copy in new.items():
                     tx.put_copy(digest, copy)
         return len(new)
@@ -348,58 +347,56 @@ class EngineFrontier:
             for mark in queries.marks(self._cache)
         ]
 
+    async def lost_segments(self) -> list[str]:
+        return queries.lost_segments(self._cache)
+
     async def stored(self, segment: str) -> None:
-        async with self._lock.long:
-            with Transaction.begin(self._cache, self._clock.now()) as tx:
-                if mark := self._cache.mark_of(segment):
-                    tx.put_mark(msgspec.structs.replace(mark, stored=True))
-                    let_go(tx, segment)
+        async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+            if mark := self._cache.mark_of(segment):
+                tx.put_mark(msgspec.structs.replace(mark, stored=True))
+                let_go(tx, segment)
 
     async def lost(self, segment: str) -> int:
         fetches, done = 0, segment not in self._cache.tally.held
         while not done:
-            async with self._lock.long:
-                with Transaction.begin(self._cache, self._clock.now()) as tx:
-                    some, done = give_back_some(tx, segment)
-                    if done:
-                        tx.drop_mark(segment)
+            async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+                some, done = give_back_some(tx, segment)
+                if done:
+                    tx.lose_mark(segment)
             fetches += some
         return fetches
 
     # -- the operator's part
 
     async def set_policy(self, host: Host, policy: HostPolicy) -> None:
-        async with self._lock.long:
-            with Transaction.begin(self._cache, self._clock.now()) as tx:
-                _, row = tx.host(host)
-                before, row.policy = row.policy, None if policy == HostPolicy() else policy
-                cancel_appointment(row)
-                open_again(row)
-                if loosened := loosened_by_policy(before or HostPolicy(), policy):
-                    begin_walk(tx, loosened, host)
-                if policy.verify_tls is False and not (before and before.verify_tls is False):
-                    forgive_certificate(row)
+        async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+            _, row = tx.host(host)
+            before, row.policy = row.policy, None if policy == HostPolicy() else policy
+            cancel_appointment(row)
+            open_again(row)
+            if loosened := loosened_by_policy(before or HostPolicy(), policy):
+                begin_walk(tx, loosened, host)
+            if policy.verify_tls is False and not (before and before.verify_tls is False):
+                forgive_certificate(row)
 
     async def allow_private(self, allowed: bool) -> int:
         was_allowed = self._cache.note(Note.ALLOWS_PRIVATE) is not None
         if allowed == was_allowed:
             return 0
         moved = await self._in_slices(readmit_addresses, None) if allowed else 0
-        async with self._lock.long:
-            with Transaction.begin(self._cache, self._clock.now()) as tx:
-                if allowed:
-                    tx.set_note(Note.ALLOWS_PRIVATE, b"1")
-                else:
-                    tx.clear_note(Note.ALLOWS_PRIVATE)
+        async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+            if allowed:
+                tx.set_note(Note.ALLOWS_PRIVATE, b"1")
+            else:
+                tx.clear_note(Note.ALLOWS_PRIVATE)
         return moved
 
     async def retry(self, host: Host) -> int | None:
-        async with self._lock.long:
-            with Transaction.begin(self._cache, self._clock.now()) as tx:
-                row = tx.touch(host_id(host))
-                if row is None:
-                    return None
-                end_wait(row)
+        async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+            row = tx.touch(host_id(host))
+            if row is None:
+                return None
+            end_wait(row)
         return await self._in_slices(retry_some, host)
 
     def change_settings(self, settings: Settings) -> None:
@@ -412,9 +409,8 @@ class EngineFrontier:
             fetch_url = normalise(url)
             if fetch_url is None:
                 return 0
-            async with self._lock.long:
-                with Transaction.begin(self._cache, self._clock.now()) as tx:
-                    return revive(tx, self._keys.key_of(fetch_url))
+            async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+                return revive(tx, self._keys.key_of(fetch_url))
         await self._in_slices(pardon_some, host)
         return await self._in_slices(requeue_dead, host)
 
@@ -424,17 +420,15 @@ class EngineFrontier:
         fetch_url = normalise(url)
         if fetch_url is None:
             return 0
-        async with self._lock.long:
-            with Transaction.begin(self._cache, self._clock.now()) as tx:
-                return refresh_one(tx, self._keys.key_of(fetch_url))
+        async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+            return refresh_one(tx, self._keys.key_of(fetch_url))
 
     async def _in_slices(self, move: _Move, host: Host | None) -> int:
         """A transaction each, so that a million URLs take no more memory than a slice, and others get theirs."""
         moved, start = 0, queries.FROM_THE_START
         while True:
-            async with self._lock.long:
-                with Transaction.begin(self._cache, self._clock.now()) as tx:
-                    some, go_on = move(tx, start, host)
+            async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+                some, go_on = move(tx, start, host)
             moved += some
             if go_on is None:
                 return moved
@@ -442,39 +436,48 @@ class EngineFrontier:
             await asyncio.sleep(0)
 
     async def horizon(self) -> Horizon:
+        await self._cache.quiet()
         return self._views.horizon()
 
     async def upcoming(self, *, limit: int) -> list[Upcoming]:
+        await self._cache.quiet()
         return self._views.upcoming(limit)
 
     async def seeds(self, *, limit: int) -> list[str]:
+        await self._cache.quiet()
         return self._views.seeds(limit)
 
     async def stats(self) -> Stats:
+        await self._cache.quiet()
         return self._views.stats(self._came_back)
 
     async def freshness(self) -> Freshness:
         walk = FreshnessWalk(self._cache, self._clock.now() + self._cache.skew)
         start: Cursor | None = queries.FROM_THE_START
         while start is not None:
+            await self._cache.quiet()
             start = walk.go_on(start)
             await asyncio.sleep(0)
         return walk.result()
 
     async def explain(self, url: str) -> Explanation:
+        await self._cache.quiet()
         fetch_url = normalise(url)
         if fetch_url is None:
             return Explanation(asked=url, reason="this is not an http or https URL")
         return self._views.explain(url, fetch_url)
 
     async def url_of(self, key: UrlKey) -> str | None:
+        await self._cache.quiet()
         row = self._cache.url(key)
         return None if row is None else row.url
 
     async def host(self, host: Host) -> HostView | None:
+        await self._cache.quiet()
         return self._views.host(host)
 
     async def robots_of(self, host: Host) -> bytes | None:
+        await self._cache.quiet()
         return self._cache.robots_body(host_id(host)) or None
 
     async def hosts(
@@ -483,27 +486,33 @@ class EngineFrontier:
         chosen: list[HostRow] = []
         start: Cursor | None = queries.FROM_THE_START
         while start is not None:
+            await self._cache.quiet()
             # in slices, as the others: ten million hosts are looked through while the crawl goes on
             chosen, start = self._views.some_hosts(chosen, start, limit, standing, matching)
             await asyncio.sleep(0)
         return [self._views.host_view(row) for row in chosen]
 
     async def explain_host(self, host: Host, *, fetches: int) -> HostExplanation | None:
+        await self._cache.quiet()
         return self._views.explain_host(host, fetches)
 
     async def ledger_of(self, host: Host, *, fetches: int) -> HostLedger | None:
+        await self._cache.quiet()
         row = self._cache.host(host_id(host))
         if row is None:
             return None
         walk = HostLedgerWalk(self._cache, row, fetches)
         while not walk.go_on():
             await asyncio.sleep(0)
+            await self._cache.quiet()
         return walk.result(self._views.host_view(row), self._views.pace_words(row))
 
     async def leases(self, *, limit: int) -> list[LeaseView]:
+        await self._cache.quiet()
         return live_leases(self._cache, limit)
 
     async def outlook(self, *, limit: int) -> list[HostOutlook]:
+        await self._cache.quiet()
         return self._views.outlook(limit)
 
     async def urls(
@@ -518,6 +527,7 @@ class EngineFrontier:
         found: list[UrlView] = []
         start = bytes.fromhex(after)
         for _ in range(_MOST_SLICES):
+            await self._cache.quiet()
             some, go_on = self._views.some_urls(start, limit - len(found), state, why, host)
             found += some
             if go_on is None:
@@ -529,24 +539,25 @@ class EngineFrontier:
         return UrlList(urls=found, after=start.hex())
 
     async def anchors(self, *, limit: int) -> list[str]:
+        await self._cache.quiet()
         return queries.anchors(self._cache, "prefix", limit)
 
     async def dead_letters(self, *, limit: int, host: Host | None = None) -> list[DeadLetter]:
+        await self._cache.quiet()
         return self._views.dead_letters(limit, host)
 
     async def traps(self, *, limit: int) -> list[TrapView]:
+        await self._cache.quiet()
         return trap_views(self._cache, limit)
 
     async def undo_trap(self, number: int) -> int:
-        async with self._lock.long:
-            with Transaction.begin(self._cache, self._clock.now()) as tx:
-                if not end(tx, number, UNDONE):
-                    return 0
+        async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+            if not end(tx, number, UNDONE):
+                return 0
         released = 0
         while True:
-            async with self._lock.long:
-                with Transaction.begin(self._cache, self._clock.now()) as tx:
-                    some = release_some(tx, number)
+            async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+                some = release_some(tx, number)
             if not some:
                 return released
             released += some

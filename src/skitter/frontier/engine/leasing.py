@@ -420,8 +420,9 @@ class Leasing:
 
     def _end_of(self, tx: Transaction, lease: LeaseRow) -> float:
         """The process that gave the lease is dead. A worker of another may go on until its deadline, of which
-        only this is certain: stored times are by a clock that may have been set since."""
-        if not lease.worker.startswith(REMOTE):
+        only this is certain: stored times are by a clock that may have been set since. Where the frontier has
+        moved, that process may be alive, and so its own workers."""
+        if not (lease.worker.startswith(REMOTE) or tx.cache.has_moved):
             return tx.now
         return tx.now + max(lease.duration, self._settings.frontier.lease_duration)
 

@@ -64,6 +64,7 @@ class Readmission:
         row.reason = row.rule = ""
         host = tx.take(ident, host, found.host)
         host.queue.admitted += 1
+        admission.count_for_seed(tx, found.url)
         tx.enqueue(key, row, ident, host)
         return True
 

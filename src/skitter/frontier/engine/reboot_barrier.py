@@ -1,7 +1,8 @@
 """Workers on other machines, when this machine was started anew: they know of leases that the store may not.
 
 Beside leasing. A power loss takes the last second of commits along, and with it leases that are in use: nobody
-gets a host until those must have ended. The death of a process loses no commit, and nothing waits for it here.
+gets a host until those must have ended. The death of a process loses no commit, and nothing waits for it here;
+nor does anything where a log elsewhere keeps every commit.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class RebootBarrier:
         self._boot = _boot_id()
         self._known = tx.cache.note(Note.BOOT) or b""
         self._longest = self._stored(tx.cache.note(Note.LONGEST_REMOTE_LEASE))
-        if self._longest and self._known != self._boot:
+        if self._longest and self._known != self._boot and not tx.cache.keeps_every_commit:
             self._until = tx.now + self._longest
 
     def pass_if_over(self, tx: Transaction) -> bool:

@@ -17,22 +17,20 @@ from skitter.frontier.engine.revisit_dates import (
     Groups,
     RevisitDates,
     groups_of,
-    heard_days,
     prior_of,
-    trust_of,
 )
 from skitter.frontier.engine.uploads.not_uploaded import stop_counting
-from skitter.frontier.rows import Audits, HostRow, Note, UrlRow
+from skitter.frontier.engine.visit_lessons import count_audit, count_forecast, learn_first, learn_trust
+from skitter.frontier.rows import HostRow, Note, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.queries import Revisit
 from skitter.frontier.tables.transaction import Transaction
 from skitter.model import Fetched, LinkBatch, Outcome, Result, UrlKey, UrlState
-from skitter.parse.dates import parse_http_date
 from skitter.schedule.change_rate import learn, learn_dated, rate_of
 from skitter.schedule.kinds import KINDS
 from skitter.schedule.noise import is_noisy, needs_check
 from skitter.schedule.price import lateness, moved_price
-from skitter.schedule.priority import REVISITS, TIERS, tier_of
+from skitter.schedule.priority import REVISITS
 from skitter.schedule.revisit import (
     DATED,
     DAY,
@@ -44,7 +42,6 @@ from skitter.schedule.revisit import (
     pack_visits,
     unpack_visits,
 )
-from skitter.schedule.signals import Trust, agrees, lesson
 from skitter.settings import Settings
 from skitter.urls.canonical import host_of
 
@@ -58,6 +55,9 @@ _NOISE_CHECK = 60.0 / DAY
 _OTHER_ANSWERS = 30.0
 # A page goes back to the index if today's price puts it off by more than this share of its interval.
 _WORTH_PUTTING_OFF = 0.05
+# First visits again come at random times from this share of their interval on. All pages have much the same one
+# then: without that, what is fetched first (front pages) would teach alone for long what all pages do.
+_SOONEST_FIRST = 0.5
 _DONE = b"done"
 _START = b"\0"
 
@@ -115,8 +115,9 @@ class Revisits:
         groups = groups_of(tx.cache, outcome.key, row.url)
         differs = _differs(outcome.result, before)
         changed = differs
-        if not visits.seen_at:
-            visits = _learn_first(tx, groups, outcome, row, visits)
+        is_first = not visits.seen_at
+        if is_first:
+            visits = learn_first(tx, groups, outcome, row, visits)
         elif before.body_status and visits.purpose == Purpose.NOISE_CHECK:
             pattern = tx.learn_habits(groups[0])
             pattern.checked += 1
@@ -131,7 +132,11 @@ class Revisits:
         if is_checked and visits.purpose != Purpose.NOISE_CHECK:
             return visits._replace(purpose=Purpose.NOISE_CHECK)
         days = self._dates.days(tx, host, row, visits, groups, changed)
-        return visits._replace(interval=days, purpose=self._next_purpose(host, row, outcome))
+        purpose = self._next_purpose(host, row, outcome)
+        if is_first and purpose == Purpose.ROUTINE and self._dates.rule is RevisitRule.VALUE:
+            share = _SOONEST_FIRST + (1 - _SOONEST_FIRST) * _drawn(outcome.key, outcome.ended_at + 2)
+            days = max(days * share, min(days, self._dates.least(row)))
+        return visits._replace(interval=days, purpose=purpose)
 
     def _learn(
         self,
@@ -149,11 +154,12 @@ class Revisits:
             changed = row.near.simhash is None or row.near.simhash != before.simhash
         days = max(0.0, (outcome.ended_at - visits.seen_at) / DAY)
         rate = rate_of(visits.changes, visits.days, prior_of(tx.cache, groups))
-        unchanged = _learn_trust(tx, groups, outcome, row, visits, rate, changed=changed)
+        unchanged = learn_trust(tx, groups, outcome, row, visits, rate, changed=changed)
         if changed and unchanged is not None:
             changes, watched, counted = learn_dated(visits.changes, visits.days, rate, days, unchanged)
         else:
             changes, watched, counted = learn(visits.changes, visits.days, rate, days, float(changed))
+        count_forecast(tx, groups, visits, days, changed=changed)
         found = tx.tally.revisits
         for group in (tx.learn_habits(groups[0]), tx.learn_habits(groups[1]), found.habits):
             group.changes += counted
@@ -161,7 +167,7 @@ class Revisits:
         found.visits += 1
         found.changed += changed
         if visits.purpose == Purpose.AUDIT:
-            _count_audit(tx, groups, row, visits.interval * self._dates.weight(row), is_fresh=not changed)
+            count_audit(tx, groups, row, visits.interval * self._dates.weight(row), is_fresh=not changed)
         return changed, visits._replace(changes=changes, days=watched)
 
     def _next_purpose(self, host: HostRow, row: UrlRow, outcome: Outcome) -> Purpose:
@@ -227,7 +233,8 @@ class Revisits:
         for revisit in queries.revisits(tx.cache, True, _MOST_LOOKED_AT):
             if revisit.at > tx.now or moved >= _MOST:
                 break
-            moved += self._look_again(tx, revisit, is_early=False)
+            if not self._waits_for_promise(tx, revisit):
+                moved += self._look_again(tx, revisit, is_early=False)
         for revisit in queries.revisits(tx.cache, False, _MOST_LOOKED_AT):
             if moved >= _MOST or tx.tally.tiers[REVISITS] >= self._budget.most_waiting:
                 break
@@ -238,6 +245,27 @@ class Revisits:
                 break
             moved += self._look_again(tx, revisit, is_early)
         return moved
+
+    def _waits_for_promise(self, tx: Transaction, revisit: Revisit) -> bool:
+        """A visit that is worth it before its page's promise ends is one of the budget's. Where nothing is left
+        of that, the page waits until it must be on time."""
+        if self._dates.rule is not RevisitRule.VALUE or self._budget.has_one():
+            return False
+        row = tx.url(revisit.key)
+        if row is None or not revisit.is_of(row):
+            return False
+        _, host = tx.look(host_of(row.url))
+        if host is None or tx.now >= (until := self._promised_at(host, row)):
+            return False
+        self._put_off(tx, revisit.key, row, until)
+        return True
+
+    def _promised_at(self, host: HostRow, row: UrlRow) -> float:
+        """When a page must be visited by its promise at the latest; 0 where its next visit has another reason."""
+        visits = unpack_visits(row.visits)
+        if visits.purpose != Purpose.PROMISE or not _is_page(row):
+            return 0.0
+        return visits.seen_at + self._dates.bounds_of(host, row.url).most * DAY
 
     def _look_again(self, tx: Transaction, revisit: Revisit, is_early: bool) -> int:
         """Whether the page went to its queue."""
@@ -252,16 +280,16 @@ class Revisits:
             return self._put_off(tx, revisit.key, row, tx.now + DAY)
         if _revisits_of(host) >= _MOST_OF_HOST:
             return self._put_off(tx, revisit.key, row, self._free_at(tx, ident, host))
-        is_by_value = _is_by_value(row) and self._dates.rule is RevisitRule.VALUE
+        is_by_value = self._dates.rule is RevisitRule.VALUE and (
+            _is_by_value(row) or tx.now < self._promised_at(host, row)
+        )
         if is_early and not is_by_value:
             return 0
         if is_by_value:
             today = self._dates.today(tx, host, revisit.key, row)
             if is_early and tx.now - unpack_visits(row.visits).seen_at < self._dates.least(row) * DAY:
                 return 0
-            if not is_early and today - tx.now > _WORTH_PUTTING_OFF * (
-                tx.now - unpack_visits(row.visits).seen_at
-            ):
+            if not is_early and self._is_worth_putting_off(tx, row, today):
                 return self._put_off(tx, revisit.key, row, today)
             if host.lease is None and tx.cache.earliest_start(host) <= tx.now:
                 found = tx.tally.revisits
@@ -270,6 +298,13 @@ class Revisits:
         self._budget.spend(is_early)
         self._send(tx, revisit.key, row, tx.take(ident, host, host_of(row.url)), ident)
         return 1
+
+    def _is_worth_putting_off(self, tx: Transaction, row: UrlRow, today: float) -> bool:
+        """Not a first visit again, whose time was drawn: nothing is known of the page yet."""
+        visits = unpack_visits(row.visits)
+        if KINDS[row.found.kind].is_page and not visits.days and visits.purpose == Purpose.ROUTINE:
+            return False
+        return today - tx.now > _WORTH_PUTTING_OFF * (tx.now - visits.seen_at)
 
     def _free_at(self, tx: Transaction, ident: bytes, host: HostRow) -> float:
         """When the host may have time for one more. What is put off in one step is spread at the host's pace."""
@@ -327,65 +362,6 @@ class Revisits:
         return bool(row.due)
 
 
-def _count_audit(tx: Transaction, groups: Groups, row: UrlRow, weight: float, *, is_fresh: bool) -> None:
-    """Of all pages, of the page's tier and of its host."""
-    found, of_host = tx.tally.revisits, tx.learn_habits(groups[1])
-    found.audits += 1
-    found.audited += weight
-    found.audited_fresh += weight * is_fresh
-    if not found.audited_tiers:
-        found.audited_tiers = [Audits() for _ in range(TIERS)]
-    of_host.audits = of_host.audits or Audits()
-    for audits in (found.audited_tiers[tier_of(row.priority)], of_host.audits):
-        audits.add(weight, is_fresh=is_fresh)
-
-
-def _learn_trust(
-    tx: Transaction,
-    groups: Groups,
-    outcome: Outcome,
-    row: UrlRow,
-    visits: Visits,
-    rate: float,
-    *,
-    changed: bool,
-) -> float | None:
-    """What a visit says of the host's word: of its sitemaps and of its headers. For how many days the page has
-    been as it is by its own header, if that is believed."""
-    dated = _header_date(tx, outcome.result)
-    if not visits.told_at and dated is None:
-        return None
-    days = max(0.0, (outcome.ended_at - visits.seen_at) / DAY)
-    habits = tx.learn_habits(groups[1])
-    trust = habits.trust = habits.trust or Trust()
-    if visits.told_at:
-        listened = min(heard_days(tx.cache, groups, visits), days)
-        trust.learn(lesson(float(visits.is_told), float(changed), rate, days, listened))
-    if dated is None:
-        return None
-    agreed = agrees(dated, visits.seen_at, outcome.ended_at, changed=changed)
-    trust.learn_header(agreed=agreed)
-    return (outcome.ended_at - dated) / DAY if agreed and trust.believes_headers else None
-
-
-def _learn_first(tx: Transaction, groups: Groups, outcome: Outcome, row: UrlRow, visits: Visits) -> Visits:
-    """A first visit says how long the page has been as it is, where the headers of its host are believed."""
-    dated = _header_date(tx, outcome.result)
-    if dated is None or not trust_of(tx.cache, groups).believes_headers:
-        return visits
-    unchanged = max(0.0, outcome.ended_at - dated) / DAY
-    changes, days, _ = learn_dated(visits.changes, visits.days, 0.0, unchanged, unchanged)
-    return visits._replace(changes=changes, days=days)
-
-
-def _header_date(tx: Transaction, result: Result) -> float | None:
-    """When the page changed last by its own header, in the frontier's time."""
-    if not isinstance(result, Fetched) or not result.last_modified:
-        return None
-    at = parse_http_date(result.last_modified)
-    return None if at is None else at + tx.cache.skew
-
-
 def _differs(result: Result, before: CopyBefore) -> bool:
     """Whether other bytes came than those we have; a 304 says that they are the same."""
     return isinstance(result, Fetched) and result.digest != before.digest
@@ -402,5 +378,8 @@ def _revisits_of(host: HostRow) -> int:
 
 def _is_by_value(row: UrlRow) -> bool:
     """A page whose next visit has no other reason than its worth."""
-    is_page = row.state == UrlState.COMPLETED and 200 <= row.answer.status < 300
-    return is_page and unpack_visits(row.visits).purpose == Purpose.ROUTINE
+    return _is_page(row) and unpack_visits(row.visits).purpose == Purpose.ROUTINE
+
+
+def _is_page(row: UrlRow) -> bool:
+    return row.state == UrlState.COMPLETED and 200 <= row.answer.status < 300

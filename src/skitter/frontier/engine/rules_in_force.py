@@ -35,6 +35,8 @@ class RulesInForce(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     traps: bool = True
     tunnel: int = 3
     types: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
+    surts: tuple[str, ...] = ()
 
 
 def rules_of(settings: Settings, blocklists: bytes) -> RulesInForce:
@@ -53,6 +55,10 @@ def rules_of(settings: Settings, blocklists: bytes) -> RulesInForce:
         traps=settings.traps.mode == "on",
         tunnel=settings.focus.tunnel,
         types=tuple(sorted(set(settings.plugins.types))),
+        seeds=tuple(
+            f"{seed} {rule.scope} {rule.depth} {rule.budget}" for seed, rule in sorted(settings.seeds.items())
+        ),
+        surts=tuple(sorted(settings.rules.surts)),
     )
 
 
@@ -82,6 +88,10 @@ def loosened(old: RulesInForce, new: RulesInForce) -> Iterator[Refusal | Failure
         yield Refusal.OFF_TOPIC
     if not set(new.types) <= set(old.types):
         yield FailureKind.TYPE_UNWANTED
+    if new.seeds != old.seeds:
+        yield from (Refusal.SCOPE, Refusal.DEPTH, Refusal.BUDGET)
+    elif not set(new.surts) <= set(old.surts):
+        yield Refusal.SCOPE
 
 
 def loosened_by_policy(old: HostPolicy, new: HostPolicy) -> list[Refusal]:

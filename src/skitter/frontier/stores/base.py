@@ -1,12 +1,13 @@
 """What a frontier needs of a store: tables of bytes in key order, and commits that are all or nothing.
 
 Under `tables/`, which knows what the bytes mean; an implementation does not. `rocks.py` is the one that crawls
-use, `memory.py` is for tests. One process writes at a time: a second one's opening raises `FolderInUse`.
+use, `logged.py` puts a log elsewhere before it, `memory.py` is for tests. One process writes at a time: a second
+one's opening raises `FolderInUse`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from typing import Protocol
 
 
@@ -33,6 +34,16 @@ class Store(Protocol):
         was opened."""
         ...
 
+    @property
+    def keeps_every_commit(self) -> bool:
+        """Whether a commit survives also a power loss and the loss of the machine, as soon as it is made."""
+        ...
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether somebody elsewhere wrote last, who may still be alive without being able to write."""
+        ...
+
     def get(self, table: str, key: bytes) -> bytes | None: ...
 
     def scan(self, table: str, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -55,6 +66,11 @@ class Store(Protocol):
 
     def compact(self) -> None:
         """What was deleted is in no file any more."""
+        ...
+
+    def commit_soon(self, changes: Changes) -> Awaitable[None] | None:
+        """The same for callers on the event loop: None when it is done, or what to wait for. The caller makes no
+        other changes meanwhile."""
         ...
 
     def sync(self) -> None:

@@ -101,6 +101,8 @@ class MemoryChanges:
 
 
 class MemoryStore:
+    keeps_every_commit = has_moved = False
+
     def __init__(self, tables: MemoryTables, *, read_only: bool = False) -> None:
         if not read_only:
             tables.take(self)
@@ -138,6 +140,9 @@ class MemoryStore:
 
     def compact(self) -> None:
         """Nothing that was deleted is kept."""
+
+    def commit_soon(self, changes: Changes) -> None:
+        self.commit(changes)
 
     def sync(self) -> None:
         """Nothing is kept beyond the process."""

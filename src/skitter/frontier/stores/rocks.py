@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from rocksdict import (
     AccessType,
@@ -20,6 +19,7 @@ from rocksdict import (
     BlockBasedOptions,
     BottommostLevelCompaction,
     Cache,
+    Checkpoint,
     CompactOptions,
     DBCompactionStyle,
     DBCompressionType,
@@ -91,6 +91,8 @@ class RocksChanges:
 
 
 class RocksStore:
+    keeps_every_commit = has_moved = False
+
     def __init__(self, folder: Path, memory: MemoryPlan, *, read_only: bool = False) -> None:
         """`read_only` looks at a crawl that another process may be writing, as it is now."""
         _check_log_tail(folder, read_only)
@@ -113,21 +115,30 @@ class RocksStore:
         self._tables = {name: self._db.get_column_family(name) for name in TABLES}
 
     def get(self, table: str, key: bytes) -> bytes | None:
-        value: bytes | None = self._tables[table].get(key)
+        try:
+            value: bytes | None = self._tables[table].get(key)
+        except Exception as error:
+            raise _translate(error, self.folder) from error
         return value
 
     def scan(self, table: str, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         # rocksdict does not keep the bound alive: an iterator that outlives `bounds` runs past it, into the
         # next host's queue. So `bounds` stays in this frame, and the end is checked here as well.
         bounds = _bounds(start, end)
-        for key, value in self._tables[table].items(from_key=start, read_opt=bounds):
-            if key >= end:  # type: ignore[operator]
+        for key, value in self._items(table, start, bounds):
+            if key >= end:
                 return
-            yield key, value  # type: ignore[misc]
+            yield key, value
+
+    def _items(self, table: str, start: bytes, bounds: ReadOptions) -> Iterator[tuple[bytes, bytes]]:
+        try:
+            return self._tables[table].items(from_key=start, read_opt=bounds)  # type: ignore[return-value]
+        except Exception as error:
+            raise _translate(error, self.folder) from error
 
     def first(self, table: str, start: bytes, end: bytes, most: int) -> list[tuple[bytes, bytes]]:
         bounds = _bounds(start, end)
-        entries: Iterator[Any] = self._tables[table].items(from_key=start, read_opt=bounds)
+        entries = self._items(table, start, bounds)
         return list(itertools.islice(entries, most))
 
     def changes(self) -> RocksChanges:
@@ -141,6 +152,17 @@ class RocksStore:
         except Exception as error:
             raise _translate(error, self.folder) from error
         reach(Point.AFTER_COMMIT)
+
+    def commit_soon(self, changes: Changes) -> None:
+        self.commit(changes)
+
+    def checkpoint(self, folder: Path) -> None:
+        """All that is committed, as a folder of its own that must not exist yet: hard links, and no copies."""
+        self._flush()
+        try:
+            Checkpoint(self._db).create_checkpoint(str(folder))
+        except Exception as error:
+            raise _translate(error, folder) from error
 
     def sync(self) -> None:
         try:
@@ -175,9 +197,9 @@ class RocksStore:
                 self._scratch.cleanup()
 
     def _flush(self) -> None:
-        """Let RocksDB's own threads flush the memtables, and wait. rocksdict's `close` would do it while
-        holding the GIL (0.22 s for 120,000 URLs), and the archive finishes its last segment at the same time.
-        An error here comes again in `close`, and is raised there."""
+        """Let RocksDB's own threads flush the memtables, and wait. rocksdict's `close` (or a checkpoint) would
+        do it while holding the GIL (0.22 s for 120,000 URLs), and the archive finishes its last segment at the
+        same time. An error here comes again in `close`, and is raised there."""
         tables = [*self._tables.values()]
         with contextlib.suppress(Exception):
             for table in tables:
@@ -260,4 +282,9 @@ def _translate(error: Exception, folder: Path) -> SkitterError:
         return FolderInUse(f"{folder} is in use by another process: stop it first, or use another folder")
     if "Permission denied" in text or "Read-only file system" in text:
         return StoreFailed(f"cannot write to {folder}: check its owner and permissions ({text})")
-    return StoreFailed(f"the frontier in {folder} failed: {text}")
+    if "Corruption" in text:
+        return StoreFailed(
+            f"the frontier in {folder} is damaged ({' '.join(text.split())}): put back a copy of that folder, or "
+            "begin a new crawl; what is archived can be read as before"
+        )
+    return StoreFailed(f"the frontier in {folder} failed: {' '.join(text.split())}")

@@ -45,9 +45,19 @@ def _walk(fd: int) -> int | None:
         if kind == _PADDING and not length:
             offset += room
         elif _HEADER.size + length > room or not (kind in _WHOLE_AND_PARTS or kind in _OTHERS):
-            return None  # torn or garbage of a kind at which RocksDB stops by itself
+            # torn or garbage: RocksDB leaves out the rest of the block, and looks at the next ones
+            return _recycled_block(fd, offset + room)
         else:
             offset += _HEADER.size + length
+
+
+def _recycled_block(fd: int, offset: int) -> int | None:
+    """The first block from there on that begins with such a record: behind garbage anything may."""
+    while len(header := os.pread(fd, _HEADER.size, offset)) == _HEADER.size:
+        if header[-1] in _RECYCLED:
+            return offset
+        offset += _BLOCK
+    return None
 
 
 def mend(folder: Path) -> bool:

@@ -62,6 +62,8 @@ MARK = b"mark "
 FORGOTTEN = b"forgotten"
 # meta: segments that were rewritten without what is forgotten, and whose files are to go
 SPENT = b"spent "
+# meta: segments that were lost before they were stored: whoever had them may yet upload them
+LOST = b"lost "
 # due: what stands before pages that are visited again, by whether that must be on time. A time in microseconds
 # begins with 0.
 REVISIT = {True: b"\1", False: b"\2"}

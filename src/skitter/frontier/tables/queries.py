@@ -17,6 +17,7 @@ from skitter.frontier.tables.layout import (
     ABANDON,
     END_OF_KEYS,
     KEY,
+    LOST,
     MARK,
     REJUDGE,
     RELEASE,
@@ -392,6 +393,11 @@ def everything(cache: RowCache) -> Iterator[bytes]:
     for table in TABLES:
         for key, value in cache.store.scan(table, b"", END_OF_KEYS * 4):
             yield key + b" " + value
+
+
+def lost_segments(cache: RowCache) -> list[str]:
+    """Those that were lost before they were stored."""
+    return [entry[len(LOST) :].decode() for entry, _ in cache.store.scan("meta", LOST, LOST + b"\xff")]
 
 
 def marks(cache: RowCache) -> Iterator[SegmentMark]:

@@ -6,7 +6,8 @@ bounded: host rows, parsed robots rules, leases and recent keys each have a limi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
@@ -86,6 +87,8 @@ class RowCache:
         self.keys = keys or Keys(settings.keys)
         self.blocklists = blocklists or Blocklists(settings.crawl.blocklists)
         self.read_only = store.read_only
+        self.keeps_every_commit, self.has_moved = store.keeps_every_commit, store.has_moved
+        self._under_way: asyncio.Future[None] | None = None
         self._product = settings.identity.product
         self._politeness = settings.politeness
         self._hosts: TrimmedCache[bytes, HostRow] = TrimmedCache(memory.hosts)
@@ -188,6 +191,23 @@ class RowCache:
         self.seen.relearn(keys[:_RELEARN], keys[-1] if len(keys) > _RELEARN else None)
         if not self.tally.refusals.get(Refusal.DEPTH):
             self.known_keys.add_all(keys)
+
+    # -- commits that take their time
+
+    async def wait_for(self, under_way: Awaitable[None]) -> None:
+        """Until this commit is done. Memory is ahead of the store until then."""
+        done = self._under_way = asyncio.get_running_loop().create_future()
+        try:
+            await under_way
+        finally:
+            self._under_way = None
+            done.set_result(None)
+
+    async def quiet(self) -> None:
+        """Until no commit is under way: a question that reads the store meanwhile, and keeps what it found, would
+        keep what is about to change."""
+        while self._under_way is not None:
+            await asyncio.shield(self._under_way)
 
     def sync(self) -> None:
         self.store.sync()

@@ -13,6 +13,7 @@ from skitter.frontier.tables.layout import (
     ABANDON,
     FORGOTTEN,
     HABITS,
+    LOST,
     MARK,
     REJUDGE,
     RELEASE,
@@ -169,6 +170,11 @@ class TableWrites:
 
     def drop_mark(self, segment: str) -> None:
         self.delete("meta", MARK + segment.encode())
+
+    def lose_mark(self, segment: str) -> None:
+        """The segment is lost, and does not count if it turns up again."""
+        self.drop_mark(segment)
+        self.put("meta", LOST + segment.encode(), b"")
 
     # -- fetches whose segment is not stored elsewhere yet
 

@@ -7,7 +7,8 @@ fails leaves nothing behind, on disk or in the cache.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -20,6 +21,7 @@ from skitter.frontier.rows import (
     LeaseRow,
     UrlRow,
 )
+from skitter.frontier.stores.base import Changes
 from skitter.frontier.tables.layout import (
     ABANDON,
     REJUDGE,
@@ -97,7 +99,29 @@ class Transaction(TableWrites):
         if error is not None:
             self.cache.forget()
             return
-        self._commit()
+        if self._is_to_be_committed():
+            with self._forgetting():
+                self.cache.store.commit(self._complete())
+            self.cache.trim()
+
+    # On the event loop, where a store may be slow: others run meanwhile, and the frontier's lock keeps out those
+    # that write.
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.cache.forget()
+            return
+        if self._is_to_be_committed():
+            with self._forgetting():
+                under_way = self.cache.store.commit_soon(self._complete())
+                if under_way is not None:
+                    await self.cache.wait_for(under_way)
+            self.cache.trim()
 
     # -- rows
 
@@ -421,31 +445,37 @@ class Transaction(TableWrites):
 
     # -- commit
 
-    def _commit(self) -> None:
-        if not (self._touched or self.learnt or self.habits) and self._changes.is_empty():
-            return
-        if self.originals:
-            # before the commit: one too many in the filter costs a read, one too few would miss a near page
-            self.cache.near.add(self.originals)
+    def _is_to_be_committed(self) -> bool:
+        return bool(self._touched or self.learnt or self.habits) or not self._changes.is_empty()
+
+    @contextlib.contextmanager
+    def _forgetting(self) -> Iterator[None]:
+        """What is not committed is not remembered either."""
         try:
-            for ident, row in self._touched.items():
-                self._update_indexes(ident, row)
-                raw = encode(row)
-                self.put("hosts", ident, raw)
-                self.cache.keep_host(ident, raw)
-            for subject, seen in self.learnt.items():
-                self.put("skeletons", subject, encode(seen))
-            for group, habits in self.habits.items():
-                self.put_habits(group, habits)
-            self.tally.now = max(self.tally.now, self.now)
-            self.tally.skew = self.cache.skew
-            self.put("meta", TALLY, encode(self.tally))
-            self.cache.judged.clear()
-            self.cache.store.commit(self._changes)
+            yield
         except BaseException:
             self.cache.forget()
             raise
-        self.cache.trim()
+
+    def _complete(self) -> Changes:
+        """All changes, with the rows and indexes that follow from what was done."""
+        if self.originals:
+            # before the commit: one too many in the filter costs a read, one too few would miss a near page
+            self.cache.near.add(self.originals)
+        for ident, row in self._touched.items():
+            self._update_indexes(ident, row)
+            raw = encode(row)
+            self.put("hosts", ident, raw)
+            self.cache.keep_host(ident, raw)
+        for subject, seen in self.learnt.items():
+            self.put("skeletons", subject, encode(seen))
+        for group, habits in self.habits.items():
+            self.put_habits(group, habits)
+        self.tally.now = max(self.tally.now, self.now)
+        self.tally.skew = self.cache.skew
+        self.put("meta", TALLY, encode(self.tally))
+        self.cache.judged.clear()
+        return self._changes
 
     def _update_indexes(self, ident: bytes, row: HostRow) -> None:
         """Bring the ready index and the counts of hosts in line with the host's row."""

@@ -9,18 +9,18 @@ from __future__ import annotations
 import itertools
 
 from skitter.frontier.base import Audited, Freshness, HostFreshness
-from skitter.frontier.engine.revisit_dates import Groups, groups_of, heard_days, prior_of, trust_of
+from skitter.frontier.engine.revisit_dates import groups_of, prior_of
+from skitter.frontier.engine.visit_lessons import chance_current, correction
 from skitter.frontier.rows import Audits, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.queries import Cursor
 from skitter.frontier.tables.row_cache import RowCache
 from skitter.frontier.tables.trap_tables import host_key
 from skitter.model import Host, UrlKey, UrlState
-from skitter.schedule.change_rate import expected_freshness, rate_of
+from skitter.schedule.change_rate import rate_of
 from skitter.schedule.kinds import KINDS
 from skitter.schedule.priority import TIERS, tier_of
-from skitter.schedule.revisit import DAY, Visits, audited_freshness, unpack_visits
-from skitter.schedule.signals import freshness_when_silent, freshness_when_told
+from skitter.schedule.revisit import DAY, audited_freshness, unpack_visits
 from skitter.schedule.visit_value import weight_of
 from skitter.urls.canonical import host_id, host_of
 
@@ -66,25 +66,13 @@ class FreshnessWalk:
         age = max(0.0, self._now - visits.seen_at) / DAY
         groups = groups_of(self._cache, key, row.url)
         prior = prior_of(self._cache, groups)
-        fresh = self._chance(groups, prior, visits, age)
+        stale = 1 - chance_current(self._cache, groups, prior, visits, age)
+        fresh = max(0.0, 1 - correction(self._cache, visits) * stale)
         self._all.days += age
         self._all.rate += rate_of(visits.changes, visits.days, prior)
         weight, host = weight_of(row.priority), host_of(row.url)
         for sums in (self._all, self._tiers[tier_of(row.priority)], self._hosts.setdefault(host, _Sums())):
             sums.add(weight, fresh)
-
-    def _chance(self, groups: Groups, prior: float, visits: Visits, age: float) -> float:
-        """That a copy of this age is current, with what its host has said of the page since."""
-        fresh = expected_freshness(visits.changes, visits.days, prior, age)
-        if not visits.told_at:
-            return fresh
-        trust = trust_of(self._cache, groups)
-        if visits.is_told:
-            return freshness_when_told(fresh, trust)
-        heard = min(heard_days(self._cache, groups, visits), age)
-        return freshness_when_silent(
-            fresh, expected_freshness(visits.changes, visits.days, prior, heard), trust
-        )
 
     def result(self) -> Freshness:
         found, everything = self._cache.tally.revisits, self._all
