@@ -58,8 +58,15 @@ def strikes(choose: random.Random, *, kills: int, pauses: int, workers: int) -> 
 
 class Unrest:
     def __init__(
-        self, company: Company, size: LogSize, expected: int, choose: random.Random, lease: float
+        self,
+        company: Company,
+        size: LogSize,
+        expected: int,
+        choose: random.Random,
+        lease: float,
+        give_up: float = GIVE_UP,
     ) -> None:
+        self._give_up = give_up
         self._company = company
         self._size = size
         self._expected = expected
@@ -180,8 +187,8 @@ class Unrest:
                 self._done.faults.append(f"{member.name} ended with {code} without cause")
                 self._company.note_end(member)
                 self._start(member)
-        if now - self._began > GIVE_UP:
-            raise SystemExit(f"the crawl did not end within {GIVE_UP:g} s")
+        if now - self._began > self._give_up:
+            raise SystemExit(f"the crawl did not end within {self._give_up:g} s")
         if now > self._next_words:
             self._next_words = now + 1
             seen = f"{now - self._began:5.0f} s  {self._size.look():,} of {self._expected:,} requests"

@@ -18,6 +18,7 @@ EXTRAS = {
     "pypdfium2": ("pdf", "to read PDF files"),
     "obstore": ("objects", "to keep an archive in an object store"),
     "psycopg": ("postgres", "to keep the frontier's log in PostgreSQL"),
+    "confluent_kafka": ("kafka", "to send rows to Kafka"),
     "cryptography": ("identities", "to log in to hosts, and to sign requests and WACZ files"),
 }
 

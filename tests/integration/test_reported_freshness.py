@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skitter.frontier.rows import Forecasts
+from skitter.frontier.rows import Forecasts, Lateness
 from skitter.model import Fetched, TaskKind
 from skitter.settings import PolitenessSettings, RevisitSettings, Settings, TrapSettings
 from tests.frontier_kit import NO_RULES, Driver
@@ -72,3 +72,11 @@ def test_old_forecasts_count_less() -> None:
     for changed in itertools.chain([True] * 3_000, [False] * 5_000):
         forecasts.add(0.5, changed=changed)
     assert forecasts.correction < 0.05
+
+
+def test_audits_reach_as_far_as_visits_are_late() -> None:
+    lateness = Lateness()
+    assert lateness.stretch == 1.0
+    for _ in range(3_000):
+        lateness.add(planned=0.5, took=1.0)
+    assert lateness.stretch == pytest.approx(2.0, rel=0.01)

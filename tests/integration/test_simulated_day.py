@@ -29,6 +29,7 @@ from skitter.model import (
 from skitter.schedule.retry import RULES
 from skitter.settings import Settings
 from skitter.urls.canonical import host_of, target_of
+from tests.frontier_fixtures import stores_for
 from tests.frontier_kit import NO_RULES, Driver, discovered, robots, seed
 from tests.frontier_stores import DISKS
 
@@ -185,7 +186,7 @@ class Day:
         return (at - self.began) / HOUR
 
 
-@pytest.fixture(scope="module", params=DISKS)
+@pytest.fixture(scope="module", params=stores_for(__name__))
 def day(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
     disk = DISKS[request.param](tmp_path_factory.mktemp("day") / "frontier")
     driver = Driver(disk, Settings(), audited=False)

@@ -10,7 +10,7 @@ from skitter.render.base import Ending, Rendered
 from skitter.render.renderer import Renderer
 from skitter.testing.scripted import late_links
 from skitter.testing.scripted.page import ScriptedPage, scripted
-from tests.rendering.kit import ScriptedAnswers, found, page_to_render, run, show
+from tests.rendering.kit import ScriptedAnswers, found, page_to_render, renderer, run, show
 
 # One of each sort that does not hang on how busy the machine is.
 SAMPLE = """timer-3500 fetch-and-timers xhr frame idle worker polling below-the-fold import shadow-root sync-xhr
@@ -32,8 +32,8 @@ def test_links_that_come_late_are_found() -> None:
 CHATTY = scripted(
     "chatty",
     """
-    fetch('/there').then((a) => a.text()).then((text) => document.body.append(text));
-    fetch('/absent?_=' + Date.now()).catch(() => document.body.append('refused'));
+    fetch('/there').then((a) => a.text()).then((text) => { document.getElementById('root').textContent = text; });
+    fetch('/absent?_=' + Date.now()).catch(() => 0);
     fetch('/post', {method: 'POST', body: 'x'}).catch(() => 0);
     fetch('/guess', {headers: {'Next-Router-Prefetch': '1'}}).catch(() => 0);
     fetch('file:///etc/passwd').catch(() => 0);
@@ -113,3 +113,35 @@ def test_what_is_no_page_has_an_ending_of_its_own(content_type: str) -> None:
         )
 
     assert run(work).ending is Ending.NO_PAGE
+
+
+def test_a_screenshot_is_as_high_as_its_page() -> None:
+    page = ScriptedPage("low", "<body style='margin:0'><div style='height:1500px;background:red'></div>")
+
+    async def shoot() -> bytes:
+        async with renderer(pictures=True) as using:
+            rendered = await using.render(page_to_render(page, screenshots=True), ScriptedAnswers(page))
+            assert rendered.screenshots is not None
+            return rendered.screenshots.whole
+
+    picture = asyncio.run(shoot())
+    start = picture.index(b"\xff\xc0")  # start of frame: length, precision, height, width
+    assert [int.from_bytes(picture[start + at : start + at + 2], "big") for at in (5, 7)] == [1500, 1280]
+
+
+def test_a_worker_in_a_frame_of_another_site_asks_us_as_well() -> None:
+    page = scripted(
+        "outer",
+        "onmessage = () => add(); const f = document.createElement('iframe');"
+        "f.src = 'http://other-site.invalid/frame.html'; document.body.append(f);",
+        {
+            "/frame.html": "<script>const w = new Worker('/worker.js');"
+            "w.onmessage = () => parent.postMessage(1, '*');</script>",
+            "/worker.js": "fetch('/deep').then((answer) => answer.json()).then(() => postMessage(1))",
+            "/deep": "1",
+        },
+    )
+    answers = ScriptedAnswers(page)
+    rendered = run(lambda using: using.render(page_to_render(page), answers))
+    assert "http://other-site.invalid/deep" in {asked.url for asked in answers.asked}
+    assert found(page, rendered)

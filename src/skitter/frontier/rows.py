@@ -349,6 +349,22 @@ class Forecasts(msgspec.Struct, array_like=True, gc=False):
         return (self.seen + 3.0) / (self.forecast + 3.0)
 
 
+class Lateness(msgspec.Struct, array_like=True, gc=False):
+    """Of late routine visits: the days that were planned between them and the ones before, and that it took."""
+
+    planned: float = 0.0
+    took: float = 0.0
+
+    def add(self, planned: float, took: float) -> None:
+        self.planned = _FORECASTS_FADE * self.planned + planned
+        self.took = _FORECASTS_FADE * self.took + took
+
+    @property
+    def stretch(self) -> float:
+        """By how much intervals turn out longer than planned; a day of each is assumed beforehand."""
+        return (self.took + 1.0) / (self.planned + 1.0)
+
+
 # A thousand visits count: some three hundred changes, which say to a twentieth how good forecasts are.
 _FORECASTS_FADE = 0.999
 
@@ -374,7 +390,7 @@ class RevisitTally(msgspec.Struct, array_like=True):
     visit, the habits of all pages; visits made again and how many of them found a change. `audits` are visits at
     random times; `audited` sums the weights of the intervals they fell into, `audited_fresh` of those that found
     the page as it was. `audited_tiers` has the same by tier, from the first audit on; `forecasts` are of routine
-    visits and of promised ones, from the first visit on."""
+    visits and of promised ones, from the first visit on; `lateness` is of routine ones."""
 
     watched: int = 0
     leased: int = 0
@@ -387,6 +403,7 @@ class RevisitTally(msgspec.Struct, array_like=True):
     audited_fresh: float = 0.0
     audited_tiers: list[Audits] = msgspec.field(default_factory=list)
     forecasts: list[Forecasts] = msgspec.field(default_factory=list)
+    lateness: Lateness = msgspec.field(default_factory=Lateness)
 
 
 class Tally(msgspec.Struct):

@@ -9,9 +9,10 @@ import msgspec
 
 from skitter.clock import Clock
 from skitter.errors import UsageError
+from skitter.extras import need
 from skitter.sinks.target import Target, without_secrets
 
-SCHEMES = "postgresql://, https://, s3:// (gs://, az://) or file://"
+SCHEMES = "postgresql://, kafka://, https://, s3:// (gs://, az://) or file://"
 _OBJECTS = ("s3", "gs", "az")
 
 
@@ -48,6 +49,11 @@ def open_target(address: Address, clock: Clock) -> Target:
             from skitter.sinks.targets.postgres import PostgresTarget
 
             return PostgresTarget(address.url, address.crawl)
+        case "kafka":
+            need("confluent_kafka")
+            from skitter.sinks.targets.kafka import KafkaTarget
+
+            return KafkaTarget(address.url, address.crawl)
         case "https" | "http":
             from skitter.sinks.targets.web import WebTarget
 

@@ -127,7 +127,7 @@ def _add_sink(commands: Any, command: Command) -> None:
         "--to",
         required=True,
         metavar="TARGET",
-        help="postgresql://, https://, s3:// or file://; env:NAME names a variable",
+        help="postgresql://, kafka://, https://, s3:// or file://; env:NAME names a variable",
     )
     sink.add_argument(
         "--tables",

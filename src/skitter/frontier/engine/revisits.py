@@ -166,6 +166,8 @@ class Revisits:
             group.days += days
         found.visits += 1
         found.changed += changed
+        if visits.purpose == Purpose.ROUTINE:
+            found.lateness.add(visits.interval, days)
         if visits.purpose == Purpose.AUDIT:
             count_audit(tx, groups, row, visits.interval * self._dates.weight(row), is_fresh=not changed)
         return changed, visits._replace(changes=changes, days=watched)
@@ -208,7 +210,8 @@ class Revisits:
         elif visits.purpose == Purpose.NOISE_CHECK:
             days = min(_NOISE_CHECK, self._dates.bounds_of(host, row.url).most)
         elif visits.purpose == Purpose.AUDIT:
-            days = visits.interval * _drawn(key, seen_at + 1)
+            # as long as intervals are in truth: what is late is the stalest
+            days = visits.interval * tx.tally.revisits.lateness.stretch * _drawn(key, seen_at + 1)
         if days is not None:
             tx.plan_visit(key, row, seen_at + days * DAY)
 
