@@ -304,6 +304,9 @@ def _add_policy(commands: Any) -> None:
         "--quiet-hours", metavar="HOURS", help="when it is not asked, by its clock: 22:00-06:00,12:00-13:00"
     )
     command.add_argument("--time-zone", metavar="ZONE", help="its clock, such as Europe/Berlin (default UTC)")
+    command.add_argument(
+        "--ignore-walls", action="store_true", help="its pages are pages, whatever they look like"
+    )
     command.add_argument("--clear", action="store_true", help="forget the policy")
 
 
@@ -496,6 +499,7 @@ def _policy_change(arguments: argparse.Namespace) -> HostPolicy | None:
         daily_bytes=arguments.daily_bytes,
         quiet_hours=arguments.quiet_hours,
         time_zone=arguments.time_zone,
+        ignore_walls=arguments.ignore_walls,
     )
     if arguments.clear:
         if change != HostPolicy():

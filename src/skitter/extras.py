@@ -19,7 +19,7 @@ EXTRAS = {
     "obstore": ("objects", "to keep an archive in an object store"),
     "psycopg": ("postgres", "to keep the frontier's log in PostgreSQL"),
     "confluent_kafka": ("kafka", "to send rows to Kafka"),
-    "cryptography": ("identities", "to log in to hosts, and to sign WACZ files"),
+    "cryptography": ("identities", "to log in to hosts, and to sign requests and WACZ files"),
 }
 
 

@@ -118,6 +118,10 @@ class FailureKind(StrEnum):
     SERVER_ERROR = "server_error"
     PROXY_FAILED = "proxy_failed"
     """The proxy of the host's identity could not be reached, or would not connect."""
+    TURNED_AWAY = "turned_away"
+    """A block page, a captcha, a challenge: the host wants no crawler, or not this one now."""
+    GATED = "gated"
+    """A gate stood where the page should be: consent, age, login, subscription, a parked or empty site."""
     LOGIN_FAILED = "login_failed"
     """The recipe of the host's identity did not get in, or the host threw us out at once."""
 
@@ -227,6 +231,8 @@ class HostLease(msgspec.Struct, frozen=True, kw_only=True):
     """Of a host with an identity: its cookies, sealed, as the last lease left them."""
     closes_at: float | None = None
     """When its quiet hours begin: no request starts from then on."""
+    ignore_walls: bool = False
+    """By the operator's word its pages are pages, whatever they look like."""
     signal: str = ""
     """The `Content-Signal` of its robots.txt."""
     tdm: str = ""
@@ -463,6 +469,9 @@ class HostPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         str | None,
         Meta(description="When it is not asked, by its own clock: `22:00-06:00`, or several with commas."),
     ] = None
+    ignore_walls: Annotated[
+        bool, Meta(description="Its pages are pages, whatever they look like (walls.mode).")
+    ] = False
     time_zone: Annotated[
         str | None,
         Meta(

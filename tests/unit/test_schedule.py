@@ -96,6 +96,7 @@ def test_what_cannot_get_better_is_tried_once() -> None:
         FailureKind.BAD_REDIRECT,
         FailureKind.ENDLESS_REDIRECT,
         FailureKind.TYPE_UNWANTED,
+        FailureKind.GATED,
     }
 
 

@@ -16,6 +16,7 @@ from skitter.archive.schema import PAGES, Column, Kind, Table
 from skitter.archive.tables.parts import parts_of
 from skitter.archive.tables.rows import stored_columns
 from skitter.archive.warc.coding import stem_of
+from skitter.extras import need
 
 _encode = msgspec.msgpack.Encoder().encode
 _EMPTY: Mapping[Kind, object] = {Kind.EXACT: "", Kind.LONG: ""}
@@ -43,10 +44,14 @@ class SegmentRows:
             self._rows[table.name] = self._read(folder, table)
 
     def _read(self, folder: Path, table: Table) -> dict[Any, list[list[Any]]]:
+        found: dict[Any, list[list[Any]]] = {}
+        parts = parts_of(folder, table.name, self._stem)
+        if not parts:
+            return found
+        need("pyarrow")
         import pyarrow.parquet as pq
 
-        found: dict[Any, list[list[Any]]] = {}
-        for part in parts_of(folder, table.name, self._stem):
+        for part in parts:
             for row in _plain(pq.read_table(part.path, partitioning=None)):
                 if table.name == PAGES.name:
                     self._note_page(row)

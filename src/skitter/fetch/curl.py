@@ -18,6 +18,7 @@ import pycurl
 
 from skitter import __version__
 from skitter.clock import Clock
+from skitter.extras import need
 from skitter.fetch.base import Judge, Route, Sending, TooLate, always, want_all
 from skitter.fetch.body_budget import BodyBudget
 from skitter.fetch.coding import ACCEPT_ENCODING
@@ -356,6 +357,7 @@ class CurlFetcher:
 
 
 def _open_signer(identity: IdentitySettings, clock: Clock) -> RequestSigner | None:
+    need("cryptography")
     from skitter.fetch.signing import open_signer  # of a crawl that signs nothing, nothing of it is loaded
 
     return open_signer(identity.signing_key, identity.signature_agent, clock)

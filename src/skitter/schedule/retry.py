@@ -133,6 +133,19 @@ RULES: dict[FailureKind, FailureRule] = {
         quarantines=20,
         why="the proxy for this host cannot be reached, or refuses to connect",
     ),
+    # Asked less at once, and after a day once more: a block is never evaded, and rarely meant for ever.
+    _K.TURNED_AWAY: FailureRule(
+        attempts=3,
+        waits=(6 * _HOUR, _DAY),
+        blames_host=True,
+        quarantine_after=2,
+        quarantines=2,
+        why="a block page, captcha or challenge in place of the page; skitter policy --ignore-walls undoes it",
+    ),
+    _K.GATED: FailureRule(
+        attempts=1,
+        why="a gate in place of the page: consent, age, login, subscription, a parked or empty site",
+    ),
     # Few tries, far apart: many sites lock an account after some wrong passwords.
     _K.LOGIN_FAILED: FailureRule(
         attempts=3,

@@ -539,6 +539,19 @@ class RevisitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     ] = 0.005
 
 
+class WallSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Answers that stand where a page should be: docs/walls.md."""
+
+    mode: Annotated[
+        Literal["off", "observe", "on"],
+        Doc(
+            description="`on` takes block pages, captchas, challenges, gates and parked domains for failures, "
+            "and asks hosts less that turn us away. `observe` takes them for pages and notes what they look "
+            "like. `off` does neither."
+        ),
+    ] = "on"
+
+
 OptOut = Literal["record", "obey"]
 
 
@@ -597,6 +610,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     sitemaps: SitemapSettings = SitemapSettings()
     revisit: RevisitSettings = RevisitSettings()
     opt_outs: OptOutSettings = OptOutSettings()
+    walls: WallSettings = WallSettings()
     log: LogSettings = LogSettings()
     plugins: PluginSettings = PluginSettings()
     focus: FocusSettings = FocusSettings()

@@ -58,6 +58,8 @@ class KindRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def make_result(row: KindRow, results: ResultMaker, task: Task, answer: Answer, reading: Reading) -> Result:
     """What was read is the page of a 200; otherwise the status is looked at first."""
+    if reading.wall is not None:
+        return results.walled(answer, reading.wall)
     by_status = results.by_status(task, answer) if reading.page is None else None
     return row.make(results, task, answer, reading) if by_status is None else by_status
 

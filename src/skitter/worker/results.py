@@ -33,6 +33,7 @@ from skitter.model import (
 )
 from skitter.parse.figures import figures
 from skitter.parse.page import PageContent
+from skitter.parse.walls import TURNS_AWAY, Wall
 from skitter.robots.rules import MAX_BYTES as MAX_ROBOTS_BYTES
 from skitter.urls.canonical import host_of, normalise
 from skitter.urls.keys import Keys
@@ -81,6 +82,8 @@ class Reading(msgspec.Struct, frozen=True):
     """Of a sitemap or feed: what it is."""
     directives: str = ""
     """Of a declaration: its rules."""
+    wall: Wall | None = None
+    """What stands in place of the page."""
     body: bytes = b""
     """Without content coding, for users' code."""
     choice: LinkChoice | None = None
@@ -143,6 +146,11 @@ class ResultMaker:
             etag=first.get("etag", "")[:500],
             last_modified=first.get("last-modified", "")[:100],
         )
+
+    def walled(self, answer: Answer, wall: Wall) -> Failed:
+        kind = FailureKind.TURNED_AWAY if wall.kind in TURNS_AWAY else FailureKind.GATED
+        exchange = answer.exchange
+        return Failed(kind=kind, detail=wall.words(), status=exchange.status, size=len(exchange.body))
 
     def fetched(self, task: Task, answer: Answer, reading: Reading) -> Result:
         exchange, first = answer.exchange, answer.first

@@ -30,8 +30,9 @@ from skitter.model import (
     Result,
     Task,
 )
-from skitter.parse.media import parse_content_type
+from skitter.parse.media import HTML, parse_content_type
 from skitter.parse.readers import STANDARD, Readers
+from skitter.parse.walls import find_wall
 from skitter.settings import OptOutSettings, Settings
 from skitter.urls.keys import Keys
 from skitter.urls.links import LinkReader, list_targets
@@ -100,6 +101,8 @@ class Step:
         self._results = ResultMaker(keys, links, fingerprint, follows_links=follows_links)
         self._extraction = extractors.joined_by(self._reader) if extractors is not None else None
         self._opt_outs = OptOuts(settings.opt_outs)
+        self._looks_for_walls = settings.walls.mode != "off"
+        self._refuses_walls = settings.walls.mode == "on"
         self._obeys = any(
             getattr(settings.opt_outs, name) == OBEY for name in OptOutSettings.__struct_fields__
         )
@@ -139,6 +142,8 @@ class Step:
             reading = listed or (
                 _NOTHING_READ if document is _UNREAD else row.read(self._reader, answer, pdf)
             )
+            if self._looks_for_walls and row.is_extracted and not lease.ignore_walls:
+                reading = self._unless_walled(task, answer, reading)
             if lease.signal or lease.tdm:
                 reading = self._opt_outs.said(lease, task, reading)
             kept = answer
@@ -175,6 +180,24 @@ class Step:
         )
         # an absent body is no copy of any other
         return result, parcel if kept is answer else replace(parcel, digest=b"")
+
+    def _unless_walled(self, task: Task, answer: Answer, reading: Reading) -> Reading:
+        """What stands in place of a page is no page: it brings no links, no text and no fingerprint."""
+        page = reading.page
+        if page is None or page.media_type != HTML:
+            return reading
+        found = find_wall(
+            reading.body,
+            url=task.url,
+            title=page.title,
+            text=page.text,
+            links=len(page.links),
+            headers=answer.exchange.headers,
+        )
+        if found is None:
+            return reading
+        note = f"looks like a {found.words()}"
+        return Reading(note=note, wall=found) if self._refuses_walls else replace(reading, note=note)
 
     def quiet(self) -> int:
         """Requests under way that hardly move."""

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from skitter.clock import SystemClock
 from skitter.errors import UsageError
+from skitter.extras import need
 from skitter.fetch.curl import user_agent
-from skitter.fetch.signing import DIRECTORY, key_directory, make_key, read_key, thumbprint
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Stats
 from skitter.settings import Settings
@@ -26,6 +26,9 @@ RANGES = "ip-ranges.json"
 async def identity(
     file: Path, *, new: bool, agent: str, directory: Path | None, purpose: str, as_json: bool
 ) -> str:
+    need("cryptography")
+    from skitter.fetch.signing import key_directory, make_key, read_key, thumbprint
+
     key = make_key(file) if new else read_key(file)
     content = json.dumps(key_directory(key, purpose), indent=2)
     if directory is not None:
@@ -36,6 +39,8 @@ async def identity(
 
 
 def _advice(file: Path, key_id: str, agent: str, directory: Path | None) -> Iterator[str]:
+    from skitter.fetch.signing import DIRECTORY
+
     yield f"key {key_id} in {file}"
     agent = agent or "https://bot.example.org"
     where = f" ({directory} is it)" if directory is not None else " (--directory FILE writes it)"
@@ -61,6 +66,9 @@ async def bot_page(
     _write(into / "index.html", "\n".join(_page(settings, stats, why, networks, now)) + "\n")
     _write(into / RANGES, json.dumps(_ranges(networks, now), indent=2) + "\n")
     if settings.identity.signing_key:
+        need("cryptography")
+        from skitter.fetch.signing import DIRECTORY, key_directory, read_key
+
         key = read_key(Path(settings.identity.signing_key))
         _write(into / DIRECTORY, json.dumps(key_directory(key, why or "crawling"), indent=2) + "\n")
         written.append(into / DIRECTORY)
@@ -106,6 +114,8 @@ def _page(
         yield from (f"<li>{escape(one)}</li>" for one in networks)
         yield "</ul>"
     if told.signing_key:
+        from skitter.fetch.signing import DIRECTORY
+
         yield f'<p>Requests are signed (Web Bot Auth): <a href="{DIRECTORY}">the keys</a>.</p>'
     yield f"<h2>How we behave</h2><p>As of {now:%Y-%m-%d %H:%M} UTC:</p><ul>"
     yield from (f"<li>{escape(line)}</li>" for line in _figures(settings, stats))

@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from skitter.settings import Settings
 
 # Of these an answer came and was archived; of the next three it depends on where the fault lay.
-_ARCHIVED = frozenset((FailureKind.THROTTLED, FailureKind.SERVER_ERROR, FailureKind.ENDLESS_REDIRECT))
+_ARCHIVED = frozenset(
+    (
+        FailureKind.THROTTLED,
+        FailureKind.SERVER_ERROR,
+        FailureKind.ENDLESS_REDIRECT,
+        FailureKind.TURNED_AWAY,
+        FailureKind.GATED,
+    )
+)
 _EITHER = frozenset((FailureKind.PROTOCOL, FailureKind.BAD_REDIRECT, FailureKind.BAD_CODING))
 
 

@@ -203,6 +203,7 @@ class Leasing:
             verify_tls=host.policy.verify_tls if host.policy else None,
             session=host.session,
             closes_at=closes_at,
+            ignore_walls=host.policy is not None and host.policy.ignore_walls,
             signal=cache.rules(ident, key).content_signal if (key := host.robots.rules_key) else "",
             tdm=host.robots.tdm,
         )

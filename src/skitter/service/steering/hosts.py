@@ -38,6 +38,7 @@ class PolicyAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     daily_bytes: Annotated[int, Meta(ge=0, le=10**15)] | None = None
     quiet_hours: Annotated[str, Meta(max_length=200)] | None = None
     time_zone: Annotated[str, Meta(max_length=100)] | None = None
+    ignore_walls: bool = False
 
 
 class PolicyInForce(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +86,7 @@ async def set_policy(crawl: Steered, host: str, asked: PolicyAsked) -> Policies:
         daily_bytes=asked.daily_bytes,
         quiet_hours=asked.quiet_hours or None,
         time_zone=asked.time_zone or None,
+        ignore_walls=asked.ignore_walls,
     )
     if complaint := complaint_about_policy(decided):
         raise Problem(Trouble.BAD_SETTING, complaint)
