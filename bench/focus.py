@@ -49,7 +49,7 @@ class Site(NamedTuple):
     topics: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-# The first topic of PostgreSQL was looked at while priorities were chosen; no other was.
+# Replication, triggers and asyncio were looked at while the rules were chosen; e-mail and xml came last.
 SITES = (
     Site(
         "postgresql-doc-15",

@@ -190,7 +190,7 @@ _PARTS: tuple[_Part, ...] = (
 def find_wall(
     body: bytes, *, url: str, title: str, text: str, links: int, headers: Sequence[tuple[str, str]] = ()
 ) -> Wall | None:
-    """`text` is the page's main text, `links` how many it has. 0.1 us for a page of some length."""
+    """`text` is the page's main text, `links` how many it has. A page of some length is none, at once."""
     if len(text) > _LONGEST_TEXT or links > _MOST_LINKS or len(body) > _LARGEST_BODY:
         return None
     said = _visible(body)
