@@ -6,8 +6,6 @@ extra calls `need` first. Imports nothing of the extras itself.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from skitter.errors import MissingExtra
 
 # By library: its extra in pyproject.toml, and what it is for.
@@ -24,6 +22,8 @@ EXTRAS = {
 
 
 def has(library: str) -> bool:
+    from importlib.util import find_spec  # five modules that `--help` does without
+
     return find_spec(library) is not None
 
 

@@ -100,8 +100,7 @@ class CrawlFolder:
         """Until `unlock` or the end of the process, no other process may crawl here. Makes the folder, for its
         owner alone: what was crawled, cookies and the key of leases are nobody else's."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.mkdir(mode=0o700, exist_ok=True)
+            os.makedirs(self.path, mode=0o700, exist_ok=True)
             self._lock = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise unwritable(self.path, error) from error

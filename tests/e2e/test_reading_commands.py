@@ -70,7 +70,7 @@ def test_query_prints_a_table_csv_or_json_lines(crawled: Path, capsys: pytest.Ca
 def test_a_wrong_query_is_one_line(crawled: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert '"hots" not found' in complaint(run(capsys, "query", crawled, "select hots from pages"), 2)
     assert "only select" in complaint(run(capsys, "query", crawled, "create table x (a int)"), 2)
-    assert "has no archive" in complaint(run(capsys, "query", crawled / "archive", "select 1"), 2)
+    assert "has no archive" in complaint(run(capsys, "query", crawled / "frontier", "select 1"), 2)
 
 
 def test_a_reader_who_leaves_early_ends_a_query_quietly(crawled: Path) -> None:

@@ -33,7 +33,7 @@ def opened(folder: Path, settings: Settings = SETTINGS) -> EngineFrontier:
 
 
 def admit(frontier: EngineFrontier, *numbers: int) -> list[Verdict]:
-    return asyncio.run(frontier.admit([discovered(url(number)) for number in numbers]))
+    return asyncio.run(frontier.admit([discovered(url(number), priority=None) for number in numbers]))
 
 
 def crawled(folder: Path, *numbers: int) -> None:

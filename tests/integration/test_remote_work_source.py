@@ -131,7 +131,7 @@ def dated(lease: HostLease, at: float, *links: str) -> Delivery:
     outcome = msgspec.structs.replace(made.outcome, sent_at=at, ended_at=at + 0.01)
     if links:
         result = msgspec.structs.replace(
-            outcome.result, link_batches=pack(discovered(url, depth=2) for url in links)
+            outcome.result, link_batches=pack(discovered(url, depth=2, priority=None) for url in links)
         )
         outcome = msgspec.structs.replace(outcome, result=result)
     return msgspec.structs.replace(made, outcome=outcome)
