@@ -256,7 +256,8 @@ class Collection:
         for capture in reversed(self.captures(url) if url else []):
             if capture.stamp == stamp_of(fields.get("warc-refers-to-date", "")):
                 found = self.record(capture.at)
-                if found.id == wanted or not wanted:
+                # Without an id: what was fetched in the same second and has no body of its own is not meant.
+                if found.id == wanted or (not wanted and found.kind != "revisit"):
                     return found
         for place in self._elsewhere:
             with suppress(SkitterError), Collection.at(place) as other:
