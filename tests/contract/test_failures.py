@@ -42,6 +42,8 @@ PROMISED = {
     _K.SERVER_ERROR: (5, True, UrlState.DEAD_LETTER),
     _K.PROXY_FAILED: (5, True, UrlState.DEAD_LETTER),
     _K.LOGIN_FAILED: (3, True, UrlState.DEAD_LETTER),
+    _K.TURNED_AWAY: (3, True, UrlState.DEAD_LETTER),
+    _K.GATED: (1, False, UrlState.DEAD_LETTER),
 }
 # Where the waits are not those of the setting.
 WAITS = {
@@ -53,6 +55,7 @@ WAITS = {
     _K.TLS_NAME: (86_400.0,),
     _K.PROXY_FAILED: (60.0, 600.0, 3600.0),
     _K.LOGIN_FAILED: (3600.0, 21_600.0),
+    _K.TURNED_AWAY: (21_600.0, 86_400.0),
 }
 
 

@@ -27,6 +27,7 @@ PROMISED = {
     _K.TLS_HANDSHAKE: [MINUTE, HOUR, DAY],
     _K.PROXY_FAILED: [MINUTE, 10 * MINUTE, *[HOUR] * 23],
     _K.LOGIN_FAILED: [HOUR, 6 * HOUR, DAY],
+    _K.TURNED_AWAY: [6 * HOUR, DAY, DAY],
 }
 # A host at an address that must not be dialled is not waited for at all.
 WAITED_FOR = [kind for kind in FailureKind if kind is not _K.ADDRESS_REFUSED]

@@ -276,6 +276,7 @@ def test_a_stale_owners_commit_that_still_hangs_holds_up_whoever_takes_over(
     """So the new owner knows of it, or it never happens."""
     old, new = opened(lapse=0.05), opened()
     claim = old.claim(A)
+    until(lambda: (standing := new.standing()) is not None and standing.is_free)
     claims: list[int] = []
     with psycopg.connect(url) as ghost:
         ghost.execute("update skitter_fence set sequence = 1 where epoch = %s", (claim.epoch,))
