@@ -54,9 +54,9 @@ def test_a_host_that_turns_us_away_is_left_alone(tmp_path: Path) -> None:
         assert host["standing"] == "backing_off"
 
 
-def test_unless_told_otherwise_they_are_pages_and_it_is_noted(tmp_path: Path) -> None:
+def test_observing_takes_them_for_pages_and_notes_it(tmp_path: Path) -> None:
     pages = {"/": b"<a href=/gate>g</a>" + STORY, "/gate": GATE, "/hidden": STORY + b" hidden"}
     with serving_site(pages) as server:
-        folder = crawl(tmp_path, f"{server.url}/")
+        folder = crawl(tmp_path, f"{server.url}/", "[walls]\nmode = 'observe'\n")
         assert read_json("stats", folder)["pages"] == 3
         assert "looks like a login wall" in said(skitter("explain", f"{server.url}/gate", "--in", folder))

@@ -549,7 +549,7 @@ class WallSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             "and asks hosts less that turn us away. `observe` takes them for pages and notes what they look "
             "like. `off` does neither."
         ),
-    ] = "observe"
+    ] = "off"
 
 
 OptOut = Literal["record", "obey"]
