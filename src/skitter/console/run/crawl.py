@@ -18,7 +18,7 @@ from skitter.committer.work_source import Standing
 from skitter.console.display.display import Display
 from skitter.console.display.summary import SeedFate, Summary
 from skitter.console.display.wording import counted
-from skitter.console.run.pause import wait_for_room
+from skitter.console.run.pause import first_fault, wait_for_room
 from skitter.console.run.rule_changes import tell_rule_changes
 from skitter.console.run.seed_fates import seed_fates
 from skitter.console.run.uploading import uploading
@@ -123,7 +123,7 @@ async def _crawl(run: _Run) -> tuple[Ended, Snapshot]:
         try:
             return await run.to_its_end()
         except Exception as error:
-            fault = _first_fault(error)
+            fault = first_fault(error)
             if not isinstance(fault, DiskFull):
                 raise fault from error
             why = str(fault)
@@ -212,16 +212,6 @@ class _Run:
     def shown(self, phase: Phase) -> Snapshot:
         self._telemetry.gauge(Metric.IN_FLIGHT, 0)
         return self._telemetry.snapshot(self._clock.now(), self._figures, phase)
-
-
-def _first_fault(error: BaseException) -> BaseException:
-    """A full disk also fails the closing of what it filled: what came first is what has to be put right."""
-    first, at = error, error.__context__
-    while at is not None:
-        if isinstance(at, SkitterError):
-            first = at
-        at = at.__context__
-    return first
 
 
 def _tell_given_back(crawl: CrawlServices, display: Display) -> None:
