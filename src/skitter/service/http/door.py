@@ -2,9 +2,10 @@
 
 A stranger is a connection that has not yet sent the head of a request that gives it a role. Strangers share
 little room: 64 places an address, 512 in all. Each is listened to before it can be turned away, so whoever sends
-its head at once gets in, however many stand there. Beyond that one of the largest crowd goes, drawn by lot: not
-the oldest, or a crowd that is quick enough would shut out everybody at its address. Who has a role is never
-turned away. Under `connections.py`, which reads. Never reads a byte.
+its head at once gets in, however many stand there. Beyond that one of the largest crowd goes, drawn by lot from
+its older half. Not the oldest: a crowd that is quick enough would shut out everybody who is slow at its address.
+Not any: nearly all who are honest are quick. Who has a role is never turned away. Under `connections.py`, which
+reads. Never reads a byte.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Door:
         now, last = self._unheard
         heard = [one for one in crowd if one not in now and one not in last]
         if heard:
-            self._turn_away(random.choice(heard))
+            self._turn_away(heard[random.randrange(len(heard) // 2 + 1)])
         return bool(heard)
 
     def _turn_away(self, connection: asyncio.Transport) -> None:
