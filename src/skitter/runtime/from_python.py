@@ -24,6 +24,7 @@ from skitter.archive.warc.coding import CODINGS
 from skitter.collection.members import inflate
 from skitter.collection.record import Record, parse_record
 from skitter.committer.committer import Committer
+from skitter.committer.render_source import RenderSource
 from skitter.committer.work_source import Delivery, Standing, commits_of, nobody
 from skitter.errors import SkitterError, UsageError
 from skitter.extend.page import Page
@@ -237,6 +238,10 @@ class _Tap:
     @property
     def uncommitted(self) -> int:
         return self._uncommitted
+
+    @property
+    def renders(self) -> RenderSource:
+        return self._committer.renders
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
         """No more pages than may wait, with those that are on their way; always one, so that none is waited

@@ -16,6 +16,7 @@ from skitter.frontier.engine.load_limits import LoadLimits, count_unheard
 from skitter.frontier.engine.readmission import Readmission
 from skitter.frontier.engine.reboot_barrier import RebootBarrier
 from skitter.frontier.engine.refuse_queued import deny, refuse, stop
+from skitter.frontier.engine.renders import Renders
 from skitter.frontier.engine.traps.endless_sections import DEPTH_PROBE_TIER, TASKS_WHILE_PROBING
 from skitter.frontier.engine.traps.rules import CAUTIOUS, Shares, Stopped, Traps
 from skitter.frontier.rows import HostRow, LeasedTask, LeaseRow, UrlRow
@@ -25,6 +26,7 @@ from skitter.model import FailureKind, Host, HostLease, Refusal, Task, TaskKind,
 from skitter.robots.rules import ALLOW_ALL, Rules
 from skitter.schedule.kinds import KINDS
 from skitter.schedule.priority import LANES, REVISITS, TIERS, TierScheduler
+from skitter.schedule.rendering import NEVER
 from skitter.settings import Settings
 from skitter.urls.canonical import robots_url, target_of
 from skitter.urls.keys import robots_key
@@ -56,8 +58,14 @@ class Leasing:
     were read up to `requisites_since` are asked for whole: 304 would not tell their requisites."""
 
     def __init__(
-        self, settings: Settings, addresses: Addresses, traps: Traps, readmission: Readmission
+        self,
+        settings: Settings,
+        addresses: Addresses,
+        traps: Traps,
+        readmission: Readmission,
+        renders: Renders,
     ) -> None:
+        self._renders = renders
         self._limits = LoadLimits(settings)
         self.judges_again = False
         self.requisites_since = -1.0
@@ -206,6 +214,7 @@ class Leasing:
             ignore_walls=host.policy is not None and host.policy.ignore_walls,
             signal=cache.rules(ident, key).content_signal if (key := host.robots.rules_key) else "",
             tdm=host.robots.tdm,
+            weighs_rendering=self._renders.mode_of(host) != NEVER,
         )
 
     def _fitting(self, delay: float, parallel: int, duration: float, room: int, unpaced: int) -> int:
@@ -318,6 +327,8 @@ class Leasing:
             if is_first_left:
                 tx.raise_low(host, tier, slot)
             if row is not None and self._settle_unasked(tx, UrlKey(key), row, host, tier, rules):
+                if tx.tally.renders is not None:
+                    self._renders.answered(tx, UrlKey(key))
                 passed_over += 1
             elif row is None or (shares is not None and not shares.take(key, row.url)):
                 if row is not None:
