@@ -128,6 +128,7 @@ class Browser:
             "read": read,
             "write": write,
             "memory": settings.process_memory,
+            "nice": settings.nice,
             "parent": os.getpid(),
             "layers": ",".join(sorted(self._layers)),
             "user": settings.user if os.geteuid() == 0 else "",

@@ -68,6 +68,13 @@ class RenderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     screenshots: Annotated[
         bool, Doc(description="Archive what rendered pages look like, as urn:view: records (--screenshots).")
     ] = False
+    nice: Annotated[
+        Annotated[int, Meta(ge=0, le=19)],
+        Doc(
+            description="How far the browser stands back where CPUs are busy: with 10 a fetching worker gets "
+            "nine times as much, so that plain pages are not held up."
+        ),
+    ] = 10
     sandbox: Annotated[
         bool,
         Doc(

@@ -86,7 +86,8 @@ class Rendering:
     def _begin(self, task: RenderTask) -> None:
         kept = self._shown.get(task.key)
         if kept is not None and kept.task is None:
-            self._spawn(kept.go_on(task))
+            kept.take(task)
+            self._spawn(kept.go_on())
             return
         page = ShownPage(task, self._archived, self._renderer, self._keys, self._limits, self._hand_over)
         self._shown[task.key] = page

@@ -80,10 +80,12 @@ class ShownPage:
             self._cancel_timers()
             self._give_permit()
 
-    async def go_on(self, task: RenderTask) -> None:
+    def take(self, task: RenderTask) -> None:
         """It is leased again: there are answers to what it waits for."""
         self._cancel_timers()
         self.task, self._round = task, task.round
+
+    async def go_on(self) -> None:
         await self._take_permit()
         self._waited_for |= self._pending.keys()
         pending, self._pending = self._pending, {}

@@ -12,6 +12,7 @@ until all of it is settled, or for `render.longest_wait`. It is no visit: it cha
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from skitter.frontier.base import Settled, Settlement
@@ -122,7 +123,6 @@ class Renders:
     def lease(self, tx: Transaction, worker: str, capacity: int, duration: float) -> list[RenderTask]:
         if tx.tally.renders is None:
             return []
-        self.end_overdue(tx)
         granted: list[RenderTask] = []
         for slot, key in tables.queued(tx.cache, _MOST_LOOKED_AT):
             if len(granted) >= capacity:
@@ -212,7 +212,8 @@ class Renders:
     def settle(self, tx: Transaction, outcome: Outcome) -> Settlement:
         row, page, result = tables.rendering(tx, outcome.key), tx.url(outcome.key), outcome.result
         if row is None or page is None or not _is_of(outcome, row) or not isinstance(result, Rendered):
-            tx.tally.stale_outcomes += 1
+            if tx.touch(host_id(outcome.host)) is not None:  # or nothing would be committed
+                tx.tally.stale_outcomes += 1
             return _STALE
         tables.tally_of(tx).seconds += result.seconds
         row.seconds += result.seconds
@@ -226,12 +227,16 @@ class Renders:
         row.rounds += 1
         row.worker = row.worker if result.keeps_tab else ""
         tables.tally_of(tx).rounds += 1
-        for batch in result.awaited:
-            for asked, url in zip(keys_of(batch), urls_of(batch), strict=True):
-                if row.asked >= self._limits.max_requests:
-                    break
-                row.asked += 1
-                row.awaited += self._ask_for(tx, asked, url, key, page)
+        asked = {
+            each: url
+            for batch in result.awaited
+            for each, url in zip(keys_of(batch), urls_of(batch), strict=True)
+        }
+        for each, url in itertools.islice(asked.items(), self._limits.max_requests - row.asked):
+            row.asked += 1
+            if self._ask_for(tx, each, url, key, page):
+                tables.await_answer(tx, each, key, row.rounds)
+                row.awaited += 1
         if not row.awaited:
             self._enqueue(tx, key, row, tx.now + _FOR_ITS_TAB if row.worker else 0.0)
             return
@@ -260,17 +265,16 @@ class Renders:
             return False
         if known.priority < urgency:
             tx.reprioritise(asked, known, urgency)
-        tables.await_answer(tx, asked, page)
         return True
 
     def answered(self, tx: Transaction, asked: UrlKey) -> None:
         """A URL came to an end, whichever: renderings that waited for nothing else go on."""
-        if tx.tally.renders is None or not (tx.tally.renders.awaiting or tx.awaiting):
+        if tx.tally.renders is None:
             return
-        for page in tables.who_awaits(tx, asked):
+        for page, number in tables.who_awaits(tx, asked):
             tables.await_no_more(tx, asked, page)
             row = tables.rendering(tx, page)
-            if row is None or row.state != RenderState.AWAITING:
+            if row is None or row.state != RenderState.AWAITING or row.rounds != number:
                 continue
             row.awaited -= 1
             if row.awaited > 0:
@@ -337,6 +341,13 @@ class Renders:
         tables.put_evidence(tx, subject, kind)
 
     # -- questions
+
+    def awaited_hosts(self, tx: Transaction) -> set[bytes]:
+        """Ids of hosts that have something that a rendering waits for; some of them, where there are many."""
+        tally = tx.tally.renders
+        if tally is None or not tally.awaiting:
+            return set()
+        return tables.awaited_hosts(tx.cache, _MOST_LOOKED_AT)
 
     def answers(self, cache: RowCache, urls: Sequence[str]) -> list[AnswerAt]:
         return [_answer_at(cache, url) for url in urls]

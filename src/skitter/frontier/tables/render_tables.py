@@ -3,7 +3,7 @@
     meta  render, UrlKey                            -> RenderRow
     meta  render-queue, urgency (1), seq (8)        -> the key of a page that is to be rendered
     meta  render-timer, microseconds (8), UrlKey    -> nothing; leases and waits by when they end
-    meta  render-await, UrlKey, UrlKey of a page    -> nothing; the page awaits the answer of the first
+    meta  render-await, UrlKey, UrlKey of a page    -> in which round (1) the page awaits the answer of the first
     meta  render-kind, 16 bytes                     -> what renderings of a pattern or host have brought
 
 In `meta`, because a crawl of an earlier version has no table of this name, and is looked at without being written
@@ -109,27 +109,30 @@ def timers(cache: RowCache, until: float | None, most: int) -> list[tuple[float,
 # -- what is awaited
 
 
-def await_answer(tx: Transaction, asked: bytes, page: bytes) -> None:
-    tx.awaiting.setdefault(asked, {})[page] = True
-    tx.put("meta", _AWAIT + asked + page, b"")
+def await_answer(tx: Transaction, asked: bytes, page: bytes, number: int) -> None:
+    """In that round of the page's rendering."""
+    tx.awaiting.setdefault(asked, {})[page] = number
+    tx.put("meta", _AWAIT + asked + page, bytes((number,)))
 
 
 def await_no_more(tx: Transaction, asked: bytes, page: bytes) -> None:
-    tx.awaiting.setdefault(asked, {})[page] = False
+    tx.awaiting.setdefault(asked, {})[page] = 0
     tx.delete("meta", _AWAIT + asked + page)
 
 
-def who_awaits(tx: Transaction, asked: bytes) -> list[UrlKey]:
-    """The pages whose renderings wait for this URL."""
+def who_awaits(tx: Transaction, asked: bytes) -> list[tuple[UrlKey, int]]:
+    """The pages whose renderings wait for this URL, or once did, and in which round."""
     start = _AWAIT + asked
     stored = tx.cache.store.scan("meta", start, start + END_OF_KEYS)
-    pages = {entry[len(start) :]: True for entry, _ in stored} | tx.awaiting.get(asked, {})
-    return [UrlKey(page) for page, is_waiting in pages.items() if is_waiting]
+    pages = {entry[len(start) :]: value[0] for entry, value in stored} | tx.awaiting.get(asked, {})
+    return [(UrlKey(page), number) for page, number in pages.items() if number]
 
 
-def is_awaited(cache: RowCache, asked: bytes) -> bool:
-    start = _AWAIT + asked
-    return bool(cache.store.first("meta", start, start + END_OF_KEYS, 1))
+def all_awaited(cache: RowCache) -> Iterator[tuple[UrlKey, UrlKey, int]]:
+    """Every URL that is waited for, by which page, and in which round."""
+    start = len(_AWAIT)
+    for entry, value in cache.store.scan("meta", _AWAIT, _AWAIT + END_OF_KEYS * 2):
+        yield UrlKey(entry[start : start + KEY]), UrlKey(entry[start + KEY :]), value[0]
 
 
 def awaited_hosts(cache: RowCache, most: int) -> set[bytes]:

@@ -86,9 +86,9 @@ class Transaction(TableWrites):
         # evidence, written once by the commit: pages of one host share a few patterns
         self.learnt: dict[bytes, Evidence] = {}
         self.habits: dict[bytes, Habits] = {}
-        # renderings that it changed, and by URL which of them wait for it, or no longer do
+        # renderings that it changed, and by URL which of them wait for it in which round (0: no longer)
         self.renderings: dict[bytes, RenderRow] = {}
-        self.awaiting: dict[bytes, dict[bytes, bool]] = {}
+        self.awaiting: dict[bytes, dict[bytes, int]] = {}
         self.render_evidence: dict[bytes, RenderEvidence] = {}
 
     @classmethod
