@@ -10,8 +10,9 @@ from collections import Counter
 
 from skitter.frontier.base import HostStanding
 from skitter.frontier.engine.frontier import EngineFrontier
-from skitter.frontier.rows import Habits, HostRow, UrlRow
+from skitter.frontier.rows import Habits, HostRow, RenderState, UrlRow
 from skitter.frontier.stores.base import Store
+from skitter.frontier.tables import render_tables
 from skitter.frontier.tables.layout import (
     ABANDON,
     REVISIT,
@@ -77,6 +78,31 @@ def audit(frontier: EngineFrontier) -> None:
     _check_revisits(tables, frontier._cache)
     _check_traps(frontier, tables)
     _check_memory(frontier, tables)
+    _check_renderings(frontier._cache)
+
+
+def _check_renderings(cache: RowCache) -> None:
+    """Every rendering is in one state, with its place, timer and awaited URLs, and the totals say how many."""
+    rows = dict(render_tables.all_renderings(cache))
+    tally = cache.tally.renders
+    if tally is None:
+        assert not rows
+        return
+    states = Counter(RenderState(row.state) for row in rows.values() if row.ending != "skipped")
+    counted = (tally.queued, tally.leased, tally.awaiting, tally.done)
+    assert counted == tuple(states[state] for state in RenderState), (counted, states)
+    assert tally.skipped == sum(row.ending == "skipped" for row in rows.values())
+    queued = {key: row.slot for key, row in rows.items() if row.state == RenderState.QUEUED}
+    assert {key: slot for slot, key in render_tables.queued(cache, 10_000)} == queued
+    timed = {key for key, row in rows.items() if row.state in (RenderState.LEASED, RenderState.AWAITING)}
+    timers = render_tables.timers(cache, None, 10_000)
+    assert {key for _, key in timers} == timed
+    assert all(abs(rows[key].until - at) < 0.001 for at, key in timers)
+    waits = Counter(
+        page for _, page, number in render_tables.all_awaited(cache) if number == rows[page].rounds
+    )
+    for key, row in rows.items():
+        assert row.awaited == (waits[key] if row.state == RenderState.AWAITING else 0), key
 
 
 def _check_urls(tables: Tables, keys: Keys) -> None:

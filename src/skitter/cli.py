@@ -307,6 +307,9 @@ def _add_policy(commands: Any) -> None:
     command.add_argument(
         "--ignore-walls", action="store_true", help="its pages are pages, whatever they look like"
     )
+    command.add_argument(
+        "--render", choices=("never", "auto", "always"), help="show its pages in a browser without a network"
+    )
     command.add_argument("--clear", action="store_true", help="forget the policy")
 
 
@@ -500,6 +503,7 @@ def _policy_change(arguments: argparse.Namespace) -> HostPolicy | None:
         quiet_hours=arguments.quiet_hours,
         time_zone=arguments.time_zone,
         ignore_walls=arguments.ignore_walls,
+        render=arguments.render,
     )
     if arguments.clear:
         if change != HostPolicy():

@@ -8,7 +8,7 @@ is what goes to disk and over the wire. Times are seconds since the epoch, sizes
 from __future__ import annotations
 
 from enum import IntEnum, StrEnum
-from typing import Annotated, NewType
+from typing import Annotated, Literal, NewType
 
 import msgspec
 from msgspec import Meta
@@ -38,6 +38,8 @@ class TaskKind(StrEnum):
     """A file in which a site lists its news."""
     DECLARATION = "declaration"
     """A file in which a site says what may be done with its content."""
+    RENDER = "render"
+    """A page that was fetched, to be shown in a browser: no host is asked by it."""
 
 
 class UrlState(IntEnum):
@@ -68,6 +70,8 @@ class Via(StrEnum):
     FEED = "feed"
     PUSH = "push"
     """Told by who changed it."""
+    RENDER = "render"
+    """Asked for by a page while it was rendered."""
 
 
 class Refusal(StrEnum):
@@ -237,6 +241,45 @@ class HostLease(msgspec.Struct, frozen=True, kw_only=True):
     """The `Content-Signal` of its robots.txt."""
     tdm: str = ""
     """The rules of its tdmrep.json (`parse/declarations.py`)."""
+    weighs_rendering: bool = False
+    """Its pages may be rendered: their result says what they look like."""
+
+
+class RenderTask(msgspec.Struct, frozen=True, kw_only=True):
+    """The right to render one page until a deadline. `round` counts the times that it waited for answers."""
+
+    key: UrlKey
+    url: str
+    token: Token
+    deadline: float
+    depth: int = 0
+    nesting: int = 0
+    round: int = 0
+    digest: bytes = b""
+    """Of what came of its last rendering: the same is not archived again."""
+
+
+class Standby(StrEnum):
+    """What there is of a URL for a page that asks for it while it is rendered."""
+
+    HELD = "held"
+    WAITING = "waiting"
+    """It is known, and has no answer yet."""
+    UNKNOWN = "unknown"
+    REFUSED = "refused"
+    """None will come."""
+
+
+class AnswerAt(msgspec.Struct, frozen=True):
+    """Where the answer of a URL lies, if there is one; `why` there will be none. `digest` is of its body, `leads`
+    where it redirects to."""
+
+    standby: Standby
+    why: str = ""
+    digest: bytes = b""
+    record: RecordAt | None = None
+    status: int = 0
+    leads: str = ""
 
 
 class RecordAt(msgspec.Struct, frozen=True):
@@ -300,6 +343,38 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     """A sample of the numbers of its text (`parse/figures_plain.py`)."""
     score: float | None = None
     """From 0 to 1: how much the page is about the topic of a focused crawl; None where nobody said."""
+    looks: str = ""
+    """Whether a rendering may bring more of it, in the words of `schedule/rendering.py`; empty where nobody
+    looked."""
+
+
+class Rendered(msgspec.Struct, frozen=True, kw_only=True, tag="rendered"):
+    """What a page is after its scripts have run; or, with `awaited`, what it asks for and has not got. `ending`
+    is the renderer's word. `text` and `plain_text` are lengths of its text with and without scripts, `lacking`
+    requests that stayed without an answer, `seconds` its own time in the browser."""
+
+    ending: str
+    awaited: tuple[LinkBatch, ...] = ()
+    keeps_tab: bool = False
+    """The browser still has it, and goes on where it is as soon as there are answers."""
+    link_batches: tuple[LinkBatch, ...] = ()
+    digest: bytes = b""
+    size: int = 0
+    record: RecordAt | None = None
+    title: str = ""
+    simhash: Annotated[int, Meta(ge=0)] | None = None
+    figures: bytes = b""
+    text: Annotated[int, Meta(ge=0)] = 0
+    plain_text: Annotated[int, Meta(ge=0)] = 0
+    requests: Annotated[int, Meta(ge=0)] = 0
+    lacking: Annotated[int, Meta(ge=0)] = 0
+    seconds: Annotated[float, Meta(ge=0)] = 0.0
+    note: str = ""
+
+    @property
+    def status(self) -> int:
+        """None: it is the answer of no host."""
+        return 0
 
 
 class NotModified(msgspec.Struct, frozen=True, kw_only=True, tag="not_modified"):
@@ -343,7 +418,7 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
     record: RecordAt | None = None
 
 
-Result = Fetched | NotModified | Redirected | RobotsRead | Failed
+Result = Fetched | NotModified | Redirected | RobotsRead | Failed | Rendered
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -477,4 +552,8 @@ class HostPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Meta(
             description="Whose clock its days and quiet hours go by: a name such as Europe/Berlin; UTC if absent."
         ),
+    ] = None
+    render: Annotated[
+        Literal["never", "auto", "always"] | None,
+        Meta(description="Render its pages: never, auto (those that need it) or always."),
     ] = None

@@ -52,6 +52,7 @@ class Described(NamedTuple):
 class Metric(StrEnum):
     PAGES = "skitter_pages_total"
     REQUISITES = "skitter_requisites_total"
+    RENDERED = "skitter_rendered_pages_total"
     REQUESTS = "skitter_requests_total"
     BYTES = "skitter_received_bytes_total"
     RESPONSES = "skitter_responses_total"
@@ -131,6 +132,7 @@ METRICS: dict[Metric, Described] = {
     Metric.REQUISITES: Described(
         _COUNTER, "files", "What pages need to look as they do, fetched and archived (crawl.requisites)."
     ),
+    Metric.RENDERED: Described(_COUNTER, "pages", "Pages whose rendering in a browser ended (crawl.render)."),
     Metric.REQUESTS: Described(
         _COUNTER, "requests", "Requests that got a response of any kind, robots.txt included.", of_crawl=True
     ),
@@ -296,6 +298,7 @@ class Event(StrEnum):
     FETCH_FAILED = "fetch_failed"
     PAGE_UNREAD = "page_unread"
     EXTRACTOR_FAILED = "extractor_failed"
+    RENDERING_FAILED = "rendering_failed"
     ROBOTS_UNREACHABLE = "robots_unreachable"
     URL_DEAD = "url_dead"
     HOST_GIVEN_UP = "host_given_up"
@@ -330,6 +333,7 @@ EVENTS: dict[Event, str] = {
     Event.FETCH_FAILED: "A request had no usable answer: URL, host, key, kind, detail, status.",
     Event.PAGE_UNREAD: "A page is archived but could not be read (to its end), as a broken PDF: URL, reason.",
     Event.EXTRACTOR_FAILED: "An extractor made nothing of a page: extractor, kind of fault, reason, URL key.",
+    Event.RENDERING_FAILED: "Nothing came of a page's rendering: URL, ending, reason.",
     Event.ROBOTS_UNREACHABLE: "A robots.txt could not be had, so its host is not crawled for now.",
     Event.URL_DEAD: "A URL used up its attempts and waits for the operator.",
     Event.HOST_GIVEN_UP: "A host failed too often; what waits for it becomes dead letters: host, last failure.",

@@ -41,6 +41,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     identity: str = ""
     """With which it was fetched; empty for what anybody could have."""
     score: float | None = None
+    rendered: bool | None = None
+    """It is of the page as its scripts left it."""
 
 
 NO_FACTS = Facts()

@@ -9,6 +9,7 @@ record ids; never names a segment.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 
 import msgspec
 
@@ -26,6 +27,8 @@ from skitter.model import Exchange
 from skitter.settings import ArchiveSettings
 
 _NOT_MODIFIED = 304
+RENDERED, VIEW, THUMBNAIL = "rendered", "view", "thumbnail"
+"""What a resource record was made of a page: its URI is `urn:`, this, `:` and the page's URL."""
 
 
 class Reference(msgspec.Struct, frozen=True, array_like=True):
@@ -35,6 +38,14 @@ class Reference(msgspec.Struct, frozen=True, array_like=True):
     fields: str
     head: bytes
     digest: str
+
+
+class Beside(msgspec.Struct, frozen=True, array_like=True):
+    """A further record of a parcel, with its own index line: a screenshot."""
+
+    record: bytes
+    line_start: bytes
+    line_middle: bytes
 
 
 class Parcel(msgspec.Struct, frozen=True, array_like=True):
@@ -55,6 +66,7 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
     line_middle: bytes
     rows: bytes
     reference: Reference
+    beside: tuple[Beside, ...] = ()
 
 
 class Packer:
@@ -136,6 +148,77 @@ class Packer:
             line_middle(mime or "unk", detected, status, payload),
             rows,
             Reference(fields, head, payload),
+        )
+
+    def pack_rendered(
+        self, exchange: Exchange, origin: str, facts: Facts, views: Sequence[tuple[str, str, bytes]] = ()
+    ) -> Parcel:
+        """A page as its scripts left it: `exchange` has no request, and its body is what they left. `origin` are
+        the fields that name the record it was made of. `views` are pictures of it: kind, media type, bytes."""
+        (page_uri, page_key), body = _spell_url(exchange.url), exchange.body
+        date, stamp, micros = records.spell_time(exchange.sent_at)
+        headers = dict(reversed(exchange.headers))
+        mime = records.media_type_of(headers.get("content-type", ""))
+        ident = next(self._ids)[:-1]
+        made = [
+            self._resource(f"{ident}{number}", kind, page_uri, date, stamp, origin, media_type, block)
+            for number, (kind, media_type, block) in enumerate(
+                ((RENDERED, headers.get("content-type", ""), body), *views), 1
+            )
+        ]
+        digest = records.digest_field(sha256(body).digest())
+        rows = b""
+        if self._rows is not None:
+            rows = self._rows(
+                describe_answer(
+                    exchange,
+                    facts,
+                    headers,
+                    url=page_uri,
+                    surt=page_key,
+                    mime=mime,
+                    digest=digest,
+                    micros=micros,
+                    with_links=self._with_links,
+                    with_text=self._with_text,
+                )
+            )
+        first = made[0]
+        return Parcel(
+            exchange.url,
+            exchange.sent_at,
+            exchange.status,
+            len(body),
+            b"",
+            f"{ident}1",
+            b"",
+            first.record,
+            b"",
+            first.line_start,
+            first.line_middle,
+            rows,
+            Reference(origin, b"", digest),
+            tuple(made[1:]),
+        )
+
+    def _resource(
+        self,
+        ident: str,
+        kind: str,
+        page: str,
+        date: str,
+        stamp: str,
+        origin: str,
+        media_type: str,
+        block: bytes,
+    ) -> Beside:
+        uri = f"urn:{kind}:{page}"
+        digest = records.digest_field(sha256(block).digest())
+        fields = f"WARC-Date: {date}\r\nWARC-Target-URI: {uri}\r\n{origin}WARC-Payload-Digest: {digest}\r\n"
+        record = records.resource_record(ident, fields, media_type, block)
+        mime = records.media_type_of(media_type)
+        return Beside(
+            self._coder.page(record), line_start(surt(uri), stamp, uri), line_middle(mime, "", 200, digest)
         )
 
 

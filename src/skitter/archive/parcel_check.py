@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from skitter.archive.packing import Parcel
 from skitter.archive.record_check import Fault, Told, check_records, check_reference, coding_of_parcel, want
+from skitter.archive.resource_check import check_resources
 from skitter.archive.schema import PAGES, Column, Kind, Table
 from skitter.archive.tables.rows import stored_columns
 from skitter.archive.warc.cdxj import line_start
@@ -70,13 +71,19 @@ class ParcelCheck:
             return str(fault)
         return ""
 
+    def fault_of_rendered(self, parcel: Parcel) -> str:
+        """The same for a page as its scripts left it."""
+        try:
+            self._check_common(parcel)
+            told = check_resources(parcel, self._most, inflates=self._inflates)
+            self._check_rows(parcel, told, surt(told.uri))
+        except Fault as fault:
+            return str(fault)
+        return ""
+
     def _check(self, parcel: Parcel) -> None:
-        want(normalise(parcel.url) == parcel.url, "its URL is not normalised")
-        want(isfinite(parcel.sent_at) and 0 < parcel.sent_at < _LAST_SECOND, "its time is none")
-        want(100 <= parcel.status <= 999, "its status is none")
-        want(0 <= parcel.size <= self._most, "its size is beyond fetch.max_body")
-        want(len(parcel.digest) in (0, 32), "its digest is none")
-        want(_RECORD_ID.fullmatch(parcel.record_id) is not None, "its record id is none")
+        self._check_common(parcel)
+        want(not parcel.beside, "it has records beside its answer")
         told = check_reference(parcel, self._most)
         coding = coding_of_parcel(parcel)
         if self._inflates:
@@ -84,6 +91,14 @@ class ParcelCheck:
         key = surt(told.uri)
         _check_line(parcel, told, key)
         self._check_rows(parcel, told, key)
+
+    def _check_common(self, parcel: Parcel) -> None:
+        want(normalise(parcel.url) == parcel.url, "its URL is not normalised")
+        want(isfinite(parcel.sent_at) and 0 < parcel.sent_at < _LAST_SECOND, "its time is none")
+        want(100 <= parcel.status <= 999, "its status is none")
+        want(0 <= parcel.size <= self._most, "its size is beyond fetch.max_body")
+        want(len(parcel.digest) in (0, 32), "its digest is none")
+        want(_RECORD_ID.fullmatch(parcel.record_id) is not None, "its record id is none")
 
     # -- rows
 

@@ -91,17 +91,17 @@ def coding_of_parcel(parcel: Parcel) -> Coding:
 
 def check_records(parcel: Parcel, coding: Coding, most: int) -> None:
     """Inflates them, makes them again, and compares."""
-    _check_response(parcel, _inflated(parcel.answer, coding, most))
+    _check_response(parcel, inflated(parcel.answer, coding, most))
     found = _FIELDS.fullmatch(parcel.reference.fields)
     common = found["common"] if found else ""
     if parcel.request:
-        record = _inflated(parcel.request, coding, most)
+        record = inflated(parcel.request, coding, most)
         block = _block_of(record)
         want(block.endswith(_END), "its request breaks off")
         wanted = records.request_record(block, f"{parcel.record_id[:-1]}0", common)
         want(record == wanted, "its request record is none")
     if parcel.metadata:
-        record = _inflated(parcel.metadata, coding, most)
+        record = inflated(parcel.metadata, coding, most)
         block = _block_of(record)
         told = block.decode("utf-8", "replace")
         wanted = records.metadata_record(f"{parcel.record_id[:-1]}2", parcel.record_id, common, told)
@@ -126,7 +126,7 @@ def _block_of(record: bytes) -> bytes:
     return record.partition(_END)[2][: -len(_END)]
 
 
-def _inflated(member: bytes, coding: Coding, most: int) -> bytes:
+def inflated(member: bytes, coding: Coding, most: int) -> bytes:
     """Within the limit, and to the last byte of what was given."""
     try:
         record = coding.inflate(member, most)

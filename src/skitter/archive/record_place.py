@@ -47,10 +47,24 @@ def place_parcel(parcel: Parcel, original: Copy | None, segment: str, end: int, 
         middle = line_middle("warc/revisit", "", parcel.status, parcel.reference.digest)
         revisit_of = original.url
     at = RecordAt(segment, end + len(parcel.request), len(record))
-    line = (parcel.line_start, middle, line_end(at.offset, at.length, segment))
+    line: tuple[bytes, ...] = (parcel.line_start, middle, line_end(at.offset, at.length, segment))
     rows = entry(parcel.rows, at, revisit_of) if parcel.rows else ()
     archived = Archived(at, parcel.record_id, original is not None)
-    return Placed((parcel.request, record, parcel.metadata), line, rows, archived)
+    members: tuple[bytes, ...] = (parcel.request, record, parcel.metadata)
+    if parcel.beside:
+        members, line = _placed_beside(parcel, members, line, segment, end)
+    return Placed(members, line, rows, archived)
+
+
+def _placed_beside(
+    parcel: Parcel, members: tuple[bytes, ...], line: tuple[bytes, ...], segment: str, end: int
+) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """Further records come after the first ones, each with its own line."""
+    for each in parcel.beside:
+        offset = end + sum(map(len, members))
+        line = (*line, each.line_start, each.line_middle, line_end(offset, len(each.record), segment))
+        members = (*members, each.record)
+    return members, line
 
 
 def _revisit_record(parcel: Parcel, original: Copy, coder: Coder) -> bytes:
@@ -68,4 +82,5 @@ def _recode(parcel: Parcel, coder: Coder) -> Parcel:
         for member in (parcel.request, parcel.metadata)
     )
     answer = coder.page(decode_record(parcel.answer, given))
-    return replace(parcel, request=request, answer=answer, metadata=metadata)
+    beside = tuple(replace(one, record=coder.page(decode_record(one.record, given))) for one in parcel.beside)
+    return replace(parcel, request=request, answer=answer, metadata=metadata, beside=beside)

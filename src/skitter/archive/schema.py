@@ -153,7 +153,13 @@ PAGES = Table(
         Column(
             "warc_record_length", Kind.INT64, "place.length", "How long the record is, compressed.", "length"
         ),
-        Column("kind", Kind.EXACT, "facts.kind", "page, robots or requisite.", repeats=True),
+        Column(
+            "kind",
+            Kind.EXACT,
+            "facts.kind",
+            "page, robots, requisite, rendered (what scripts left of a page) and so on.",
+            repeats=True,
+        ),
         Column("size", Kind.INT64, "size", "Bytes of the body as it came."),
         Column("title", Kind.TEXT, "facts.title", "The page's title."),
         Column("depth", Kind.INT16, "depth", "Links from a seed."),
@@ -237,6 +243,9 @@ LINKS = Table(
             fields=("target", "text", "rel", "tag"),
             repeats=True,
         ),
+        Column(
+            "rendered", Kind.BOOL, "facts.rendered", "It is of the page as its scripts left it.", repeats=True
+        ),
     ),
 )
 TEXT = Table(
@@ -250,6 +259,9 @@ TEXT = Table(
         Column("language", Kind.TEXT, "facts.language", "Its language.", repeats=True),
         Column("text", Kind.LONG, "text", "The page's main text."),
         Column("content_digest", Kind.TEXT, "digest", _DIGEST, "digest"),
+        Column(
+            "rendered", Kind.BOOL, "facts.rendered", "It is of the page as its scripts left it.", repeats=True
+        ),
     ),
 )
 TABLES = (PAGES, LINKS, TEXT)

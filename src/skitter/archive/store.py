@@ -28,7 +28,7 @@ from skitter.archive.tables.journal import entry
 from skitter.archive.tables.table_writer import InChild, InProcess, TableWriter
 from skitter.archive.warc import records
 from skitter.archive.warc.cdxj import line_end, write_merged
-from skitter.archive.warc.coding import CODINGS, decode_record
+from skitter.archive.warc.coding import CODINGS, OPEN, decode_record
 from skitter.clock import Clock
 from skitter.errors import FolderInUse, SettingsError
 from skitter.faultpoints import Point, reach
@@ -160,6 +160,19 @@ class Archive:
         except OSError as error:
             raise fault(self.folder, error) from error
         return placed.archived
+
+    def read(self, at: RecordAt) -> bytes | None:
+        """A record that was committed, still compressed; None when it does not lie here any more."""
+        for name in (at.segment, at.segment + OPEN):
+            try:
+                with (self.folder / name).open("rb") as file:
+                    found = os.pread(file.fileno(), at.length, at.offset)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise fault(self.folder, error) from error
+            return found if len(found) == at.length else None
+        return None
 
     def carry_over(self, carried: Carried) -> RecordAt:
         """Store what another segment of this archive holds once more, here: that one is about to go."""

@@ -20,6 +20,7 @@ from skitter.archive.store import Archive
 from skitter.clock import Clock
 from skitter.committer.links_ahead import LinksAhead
 from skitter.committer.record_filing import RecordFiling
+from skitter.committer.render_source import CommitterRenders
 from skitter.committer.report import Report
 from skitter.committer.work_source import Delivery, Standing, commits_of, nobody
 from skitter.errors import DiskFull
@@ -58,6 +59,7 @@ class Committer:
         self._report = report
         self._spool = spool
         self._filing = RecordFiling(archive)
+        self.renders = CommitterRenders(frontier, archive, lambda: self.standing)
         self._fault: BaseException | None = None
         self._uncommitted = 0
         self._next_chores = 0.0

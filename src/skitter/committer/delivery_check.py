@@ -29,6 +29,7 @@ from skitter.model import (
     NotModified,
     Outcome,
     Redirected,
+    Rendered,
     Result,
     RobotsRead,
     TaskKind,
@@ -53,6 +54,7 @@ _MOST_URGENT = 255
 _FAULT_KINDS = frozenset(FaultKind)
 _OF_ROBOTS = (RobotsRead, Redirected, Failed, NotModified)
 _OF_URLS = (Fetched, Redirected, Failed, NotModified)
+_RESULTS = {TaskKind.ROBOTS: _OF_ROBOTS, TaskKind.RENDER: (Rendered,)}
 
 
 class DeliveryCheck:
@@ -77,6 +79,8 @@ class DeliveryCheck:
         )
 
     def _fault_of_result(self, result: Result) -> str:
+        if isinstance(result, Rendered):
+            return self._fault_of_rendered(result)
         if isinstance(result, Redirected):
             return _too_long(result.location) or self._fault_of_target(result.target)
         return self._fault_of_page(result) if isinstance(result, Fetched) else _fault_of_other(result)
@@ -114,14 +118,29 @@ class DeliveryCheck:
             return "its count of links is none"
         return next(filter(None, map(_too_long, texts)), "") or self._fault_of_links(page)
 
+    def _fault_of_rendered(self, page: Rendered) -> str:
+        if len(page.digest) not in (0, _DIGEST) or page.record is not None:
+            return "its digest or place is not for a worker to say"
+        if not isfinite(page.seconds) or page.seconds > _MOST_CPU or not 0 <= page.size < _LARGEST:
+            return "its time or size is none"
+        counts = (page.text, page.plain_text, page.requests, page.lacking)
+        if any(count >= _LARGEST for count in counts) or len(page.figures) > _LONGEST_TEXT:
+            return "its counts are none"
+        texts = map(_too_long, (page.ending, page.title, page.note))
+        batches = (page.link_batches, page.awaited)
+        return next(filter(None, texts), "") or next(filter(None, map(self._fault_of_batches, batches)), "")
+
     def _fault_of_links(self, page: Fetched) -> str:
+        return self._fault_of_batches(page.link_batches)
+
+    def _fault_of_batches(self, batches: tuple[LinkBatch, ...]) -> str:
         try:
-            link_batches.check(page.link_batches)
+            link_batches.check(batches)
         except ValueError as error:
             return f"its links are none: {error}"
-        if sum(map(link_batches.size, page.link_batches)) > _MOST_LINKS:
+        if sum(map(link_batches.size, batches)) > _MOST_LINKS:
             return "it has too many links"
-        return next(filter(None, map(self._fault_of_batch, page.link_batches)), "")
+        return next(filter(None, map(self._fault_of_batch, batches)), "")
 
     def _fault_of_batch(self, batch: LinkBatch) -> str:
         numbers = (batch.depth, batch.hops, batch.nesting, batch.priority or 0)
@@ -144,8 +163,10 @@ class DeliveryCheck:
     def _fault_of_parcel(self, delivery: Delivery) -> str:
         outcome, parcel = delivery.outcome, delivery.parcel
         if parcel is None:
-            return "" if isinstance(outcome.result, Failed) else "an answer without its record"
-        if fault := self._parcels.fault(parcel):
+            has_none = isinstance(outcome.result, Failed | Rendered)
+            return "" if has_none else "an answer without its record"
+        is_rendered = isinstance(outcome.result, Rendered)
+        if fault := self._parcels.fault_of_rendered(parcel) if is_rendered else self._parcels.fault(parcel):
             return fault
         is_robots = outcome.kind is TaskKind.ROBOTS
         if host_of(parcel.url) != outcome.host:
@@ -159,7 +180,7 @@ class DeliveryCheck:
 
 
 def _fault_of_outcome(outcome: Outcome, now: float, since: float) -> str:
-    if not isinstance(outcome.result, _OF_ROBOTS if outcome.kind is TaskKind.ROBOTS else _OF_URLS):
+    if not isinstance(outcome.result, _RESULTS.get(outcome.kind, _OF_URLS)):
         return "its result is not of its kind of task"
     times = (outcome.sent_at, outcome.ended_at)
     if not all(map(isfinite, times)) or not now - _BEHIND <= times[0] <= times[1] <= now + _AHEAD:

@@ -28,7 +28,10 @@ class LeaseSeals:
         self._process = secrets.token_bytes(4)
 
     def of_leases(self, worker: str, leases: Sequence[HostLease], now: float) -> list[bytes]:
-        return [self._of(worker, lease.host, lease.token, now) for lease in leases]
+        return self.of_names(worker, [(lease.host, lease.token) for lease in leases], now)
+
+    def of_names(self, worker: str, leases: Sequence[tuple[Host, Token]], now: float) -> list[bytes]:
+        return [self._of(worker, host, token, now) for host, token in leases]
 
     def fits(self, seal: bytes, worker: str, host: Host, token: Token) -> bool:
         """Whether this worker once had this lease. It may be over: the frontier knows that."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from skitter.clock import Clock
 from skitter.committer.committer import Committer
 from skitter.committer.cpu_share import CpuShare
+from skitter.committer.render_source import RenderSource
 from skitter.committer.work_source import Delivery, Standing, nobody
 from skitter.committer.worker_messages import LeaseRequest
 from skitter.committer.worker_rpc import WorkerRpc
@@ -39,6 +40,10 @@ class LocalWorkSource:
     @property
     def uncommitted(self) -> int:
         return self._committer.uncommitted
+
+    @property
+    def renders(self) -> RenderSource:
+        return self._committer.renders
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
         """For as long as the registry's leases are, whatever `duration`: all are of one crawl."""

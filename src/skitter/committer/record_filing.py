@@ -12,7 +12,7 @@ from skitter.archive.packing import Parcel
 from skitter.archive.record_place import Archived
 from skitter.archive.store import Archive
 from skitter.committer.work_source import Delivery
-from skitter.model import Copy, Fetched, Outcome, RobotsRead
+from skitter.model import Copy, Fetched, Outcome, Rendered, RobotsRead
 
 # Bytes. A revisit record takes some 680 in the archive, as many as a short error page as it is.
 _WORTH_A_REVISIT = 512
@@ -28,6 +28,10 @@ class RecordFiling:
         outcome, parcel = delivery.outcome, delivery.parcel
         if parcel is None:
             return outcome
+        if isinstance(outcome.result, Rendered):
+            # made here, and of one page: no copy of anything that a server sent
+            record = self._archive.place(parcel, None).record
+            return replace(outcome, result=replace(outcome.result, record=record))
         fresh = self._fresh.get(parcel.digest)
         # Since the last commit this crawl may have met what only another archive held before.
         original = fresh if fresh is not None and (known is None or not known.segment) else known

@@ -22,6 +22,7 @@ from skitter.model import (
     NotModified,
     Outcome,
     Redirected,
+    Rendered,
     RobotsRead,
     TaskKind,
     UrlKey,
@@ -60,7 +61,9 @@ class Report:
     ) -> None:
         added = archived = 0
         for delivery, outcome, settlement in zip(deliveries, outcomes, settlements, strict=True):
-            if delivery.parcel is not None:
+            if isinstance(outcome.result, Rendered):
+                self._rendered(outcome, outcome.result, settlement)
+            elif delivery.parcel is not None:
                 self._heard(outcome, delivery.parcel, delivery.reused_connection)
             if settlement.settled is not Settled.STALE:
                 self._count(outcome, settlement)
@@ -79,9 +82,22 @@ class Report:
         if reused:
             self._telemetry.count(Metric.REUSED)
 
+    def _rendered(self, outcome: Outcome, result: Rendered, settlement: Settlement) -> None:
+        if settlement.settled is Settled.STALE or result.awaited:
+            return
+        if not result.size:
+            self._log.write(
+                Event.RENDERING_FAILED,
+                **_named(outcome, settlement),
+                ending=result.ending,
+                reason=result.note,
+            )
+
     def _count(self, outcome: Outcome, settlement: Settlement) -> None:
         count_settled(self._telemetry, outcome, settlement)
         result = outcome.result
+        if isinstance(result, Rendered):
+            return
         if isinstance(result, Failed):
             self._telemetry.failure(result.kind)
         self._telemetry.last.record(
@@ -187,6 +203,8 @@ def count_settled(telemetry: Telemetry, outcome: Outcome, settlement: Settlement
             telemetry.count(Metric.UNCHANGED)
         case RobotsRead():
             telemetry.count(Metric.ROBOTS)
+        case Rendered(awaited=()):
+            telemetry.count(Metric.RENDERED)
 
 
 def _count_fetched(telemetry: Telemetry, outcome: Outcome, fetched: Fetched) -> None:

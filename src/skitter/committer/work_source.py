@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from skitter.archive.packing import Parcel
 from skitter.frontier import link_batches
-from skitter.model import Extracted, Fetched, Host, HostLease, Outcome, Token
+from skitter.model import Extracted, Fetched, Host, HostLease, Outcome, Rendered, Token
+
+if TYPE_CHECKING:
+    from skitter.committer.render_source import RenderSource
 
 
 class Delivery(msgspec.Struct, frozen=True, array_like=True):
@@ -55,7 +58,9 @@ def nobody() -> None:
 
 def links_of(delivery: Delivery) -> int:
     result = delivery.outcome.result
-    return sum(map(link_batches.size, result.link_batches)) if isinstance(result, Fetched) else 0
+    if not isinstance(result, Fetched | Rendered):
+        return 0
+    return sum(map(link_batches.size, result.link_batches))
 
 
 def commits_of(
@@ -78,6 +83,11 @@ def commits_of(
 class WorkSource(Protocol):
     @property
     def standing(self) -> Standing: ...
+
+    @property
+    def renders(self) -> RenderSource:
+        """Pages to be rendered, and answers for them."""
+        ...
 
     @property
     def uncommitted(self) -> int:

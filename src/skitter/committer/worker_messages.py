@@ -14,11 +14,13 @@ from msgspec import Meta
 
 from skitter.committer.work_source import Delivery, Standing
 from skitter.frontier.base import Settled
-from skitter.model import Host, HostLease, Token
+from skitter.model import AnswerAt, Host, HostLease, RecordAt, RenderTask, Token, UrlKey
 from skitter.settings import Settings
 
 JOIN, LEASE, SETTLE = "/v1/work/join", "/v1/work/lease", "/v1/work/settle"
 RENEW, RELEASE = "/v1/work/renew", "/v1/work/release"
+RENDER_LEASE, RENDER_RELEASE = "/v1/work/render/lease", "/v1/work/render/release"
+RENDER_ANSWERS, RENDER_RECORD = "/v1/work/render/answers", "/v1/work/render/record"
 MEDIA = "application/msgpack"
 # One page of fetch.max_body, its text and its links, or one sitemap with 50,000; more than is sensible.
 LARGEST_BATCH = 96_000_000
@@ -79,6 +81,8 @@ class WorkerResponse(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     standing: Standing
     concurrency: int = 0
+    renders: int = 0
+    """Pages that wait to be rendered."""
 
 
 class JoinResponse(WorkerResponse, frozen=True, kw_only=True):
@@ -106,3 +110,36 @@ class RenewResponse(WorkerResponse, frozen=True, kw_only=True):
 
 class ReleaseResponse(WorkerResponse, frozen=True, kw_only=True):
     pass
+
+
+class RenderLeaseRequest(WorkerRequest, frozen=True, kw_only=True):
+    capacity: Annotated[int, Meta(ge=1, le=1_000)]
+
+
+class RenderLeaseResponse(WorkerResponse, frozen=True, kw_only=True):
+    tasks: list[RenderTask]
+    seals: list[bytes] = []
+
+
+class RenderReleaseRequest(WorkerRequest, frozen=True, kw_only=True):
+    leases: list[tuple[UrlKey, Token]]
+
+
+class AnswersRequest(WorkerRequest, frozen=True, kw_only=True):
+    urls: Annotated[list[Annotated[str, Meta(max_length=20_000)]], Meta(max_length=1_000)]
+
+
+class AnswersResponse(WorkerResponse, frozen=True, kw_only=True):
+    answers: list[AnswerAt]
+
+
+class RecordRequest(WorkerRequest, frozen=True, kw_only=True):
+    """The record at a place, or where the first copy of a body lies."""
+
+    at: RecordAt | None = None
+    digest: bytes = b""
+
+
+class RecordResponse(WorkerResponse, frozen=True, kw_only=True):
+    record: bytes | None = None
+    place: RecordAt | None = None

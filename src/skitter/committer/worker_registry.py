@@ -22,11 +22,12 @@ from skitter.committer.delivery_check import DeliveryCheck
 from skitter.committer.lease_seals import LeaseSeals
 from skitter.committer.worker_messages import LeaseRequest, SettleRequest, WorkerRequest
 from skitter.frontier.base import REMOTE
-from skitter.model import Host, HostLease, Token
+from skitter.model import Host, HostLease, RenderTask, Token, UrlKey
 
 T = TypeVar("T")
 _MOST = 10_000
 _MOST_LEASES = 8_192
+_MOST_RENDERS = 256
 _SILENT_AFTER = 15.0
 # Who goes short asks again within a pulse.
 _SHORT_FOR = 1.0
@@ -55,6 +56,7 @@ class RegisteredWorker(msgspec.Struct):
     saved: int = 0
     leases: deque[tuple[Host, Token]] = msgspec.field(default_factory=lambda: deque(maxlen=_MOST_LEASES))
     replies: dict[str, tuple[int, asyncio.Future[Any]]] = {}
+    renders: deque[tuple[UrlKey, Token]] = msgspec.field(default_factory=lambda: deque(maxlen=_MOST_RENDERS))
 
 
 class WorkerRegistry:
@@ -149,12 +151,17 @@ class WorkerRegistry:
         if hosts >= worker.hosts or now - worker.hosts_at > _SHORT_FOR:
             worker.hosts, worker.hosts_at = hosts, now
 
+    def note_renders(self, request: WorkerRequest, tasks: Sequence[RenderTask]) -> None:
+        self._worker_of(request).renders.extend((task.key, task.token) for task in tasks)
+
     async def release_dead(self, name: str) -> None:
         """Frees the hosts of a worker that is known to be dead, before their leases run out. Releasing a lease
         that has ended already changes nothing."""
         worker = self._workers.pop(name, None)
         if worker is not None:
             await self.committer.release(list(worker.leases))
+            if worker.renders:
+                await self.committer.renders.release(list(worker.renders))
 
     @property
     def in_flight(self) -> int:

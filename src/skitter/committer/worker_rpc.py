@@ -20,14 +20,25 @@ from skitter.committer.worker_messages import (
     JOIN,
     LEASE,
     RELEASE,
+    RENDER_ANSWERS,
+    RENDER_LEASE,
+    RENDER_RECORD,
+    RENDER_RELEASE,
     RENEW,
     SETTLE,
+    AnswersRequest,
+    AnswersResponse,
     JoinRequest,
     JoinResponse,
     LeaseRequest,
     LeaseResponse,
     LeasesRequest,
+    RecordRequest,
+    RecordResponse,
     ReleaseResponse,
+    RenderLeaseRequest,
+    RenderLeaseResponse,
+    RenderReleaseRequest,
     RenewResponse,
     SettleRequest,
     SettleResponse,
@@ -36,8 +47,9 @@ from skitter.committer.worker_messages import (
 )
 from skitter.committer.worker_registry import WorkerRegistry
 from skitter.frontier.base import Settled
-from skitter.model import Host, HostLease, Token
+from skitter.model import Host, HostLease, RenderTask, Token
 from skitter.settings import Settings
+from skitter.urls.canonical import host_of
 
 # Pages that are committed together, in some 7 ms; then others have their turn, leases first. With 16 what a
 # commit takes by itself began to show: the look for near pages alone was 5 % of all, with 64 it is 1.
@@ -73,6 +85,10 @@ _DECODERS = {
     SETTLE: msgspec.msgpack.Decoder(SettleRequest).decode,
     RENEW: msgspec.msgpack.Decoder(LeasesRequest).decode,
     RELEASE: msgspec.msgpack.Decoder(LeasesRequest).decode,
+    RENDER_LEASE: msgspec.msgpack.Decoder(RenderLeaseRequest).decode,
+    RENDER_RELEASE: msgspec.msgpack.Decoder(RenderReleaseRequest).decode,
+    RENDER_ANSWERS: msgspec.msgpack.Decoder(AnswersRequest).decode,
+    RENDER_RECORD: msgspec.msgpack.Decoder(RecordRequest).decode,
 }
 
 
@@ -102,6 +118,10 @@ class WorkerRpc:
             SETTLE: self.settle,
             RENEW: self.renew,
             RELEASE: self.release,
+            RENDER_LEASE: self.lease_renders,
+            RENDER_RELEASE: self.release_renders,
+            RENDER_ANSWERS: self.answers,
+            RENDER_RECORD: self.record,
         }
         return {path: Call(path, _DECODERS[path], act) for path, act in acts.items()}
 
@@ -144,6 +164,35 @@ class WorkerRpc:
     async def release(self, request: LeasesRequest) -> ReleaseResponse:
         await self._registry.committer.release(self._own(request))
         return ReleaseResponse(**self._signed())
+
+    # -- renderings
+
+    async def lease_renders(self, request: RenderLeaseRequest) -> RenderLeaseResponse:
+        tasks = await self._registry.once(RENDER_LEASE, request, partial(self._leased_renders, request))
+        seals = self._registry.seals
+        names = [(host_of(task.url), task.token) for task in tasks]
+        sealed = [] if seals is None else seals.of_names(request.worker, names, self._clock.now())
+        return RenderLeaseResponse(**self._signed(), tasks=tasks, seals=sealed)
+
+    async def _leased_renders(self, request: RenderLeaseRequest) -> list[RenderTask]:
+        registry = self._registry
+        tasks = await registry.committer.renders.lease(registry.name_of(request), request.capacity)
+        registry.note_renders(request, tasks)
+        return tasks
+
+    async def release_renders(self, request: RenderReleaseRequest) -> ReleaseResponse:
+        await self._registry.committer.renders.release(request.leases)
+        return ReleaseResponse(**self._signed())
+
+    async def answers(self, request: AnswersRequest) -> AnswersResponse:
+        found = await self._registry.committer.renders.answers(request.urls)
+        return AnswersResponse(**self._signed(), answers=found)
+
+    async def record(self, request: RecordRequest) -> RecordResponse:
+        renders = self._registry.committer.renders
+        record = await renders.record(request.at) if request.at is not None else None
+        place = await renders.place_of_copy(request.digest) if request.digest else None
+        return RecordResponse(**self._signed(), record=record, place=place)
 
     async def _settled(self, request: SettleRequest) -> _Taken:
         """Hosts are leased again with the commit that frees them: the next turn may be another worker's, who
@@ -229,4 +278,5 @@ class WorkerRpc:
             "now": self._clock.now(),
             "standing": registry.committer.standing,
             "concurrency": self._settings.fetch.concurrency,
+            "renders": registry.committer.renders.waiting,
         }

@@ -36,6 +36,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from skitter.model import (
+    AnswerAt,
     Copy,
     Discovered,
     Host,
@@ -44,6 +45,7 @@ from skitter.model import (
     LinkBatch,
     Outcome,
     RecordAt,
+    RenderTask,
     SegmentMark,
     Token,
     UrlKey,
@@ -205,6 +207,23 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True):
     changes_a_day: float = 0.0
 
 
+class RenderFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """Renderings: those that wait for a browser, are in one, wait for answers, and have ended. `rounds` ended in
+    waiting; `changed` pages had new URLs or text by their scripts, `gained` URLs in all; `skipped` were passed
+    over, because renderings of their kind bring nothing. `seconds` is the time that pages took in browsers."""
+
+    queued: int
+    leased: int
+    awaiting: int
+    done: int
+    rounds: int
+    changed: int
+    failed: int
+    skipped: int
+    gained: int
+    seconds: float
+
+
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
     """`unstored` are pages that wait for upload to the object store (`stored` are the others), `lost` fetches
     whose records were gone before that. `came_back` counts refused URLs that went back to a queue since this
@@ -242,6 +261,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     over_defaults: dict[str, int] = {}
     scored: int = 0
     on_topic: int = 0
+    renderings: RenderFigures | None = None
 
 
 class RuleChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -303,6 +323,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     alias_of: str = ""
     alias_why: str = ""
     leads_to: str = ""
+    rendering: tuple[str, ...] = ()
 
 
 class HostView(msgspec.Struct, frozen=True, kw_only=True):
@@ -603,6 +624,28 @@ class Frontier(Protocol):
         self, outcomes: Sequence[Outcome], marks: Sequence[SegmentMark] = ()
     ) -> list[Settlement]:
         """A `settling` for outcomes of which nothing is archived."""
+        ...
+
+    @property
+    def renders_waiting(self) -> int:
+        """Pages that wait to be rendered, or for the end of a wait."""
+        ...
+
+    async def lease_renders(self, worker: str, capacity: int, duration: float) -> list[RenderTask]:
+        """Up to `capacity` pages to render, each for `duration` seconds. Their outcomes are settled like others;
+        one that comes after the deadline is stale."""
+        ...
+
+    async def release_renders(self, leases: Sequence[tuple[UrlKey, Token]]) -> None:
+        """Pages that were not rendered go back."""
+        ...
+
+    async def answers(self, urls: Sequence[str]) -> list[AnswerAt]:
+        """What there is of each URL for a page that is rendered."""
+        ...
+
+    async def place_of_copy(self, digest: bytes) -> RecordAt | None:
+        """Where the first copy of a body lies, if this crawl has it."""
         ...
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:

@@ -7,7 +7,7 @@ cycle, so the garbage collector does not look at them.
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 import msgspec
 
@@ -319,6 +319,68 @@ class Walk(msgspec.Struct, array_like=True, gc=False):
     again: list[str] = msgspec.field(default_factory=list)
 
 
+class RenderState(IntEnum):
+    """Where the rendering of a page stands."""
+
+    QUEUED = 1
+    LEASED = 2
+    AWAITING = 3
+    """Answers to what the page asked for."""
+    DONE = 4
+
+
+class RenderRow(msgspec.Struct, array_like=True, gc=False):
+    """The rendering of a page: `why` it is wanted, and where it stands. A queued one has a `slot`; it is for
+    `worker`, who has its tab, until `until`. Of a leased one that is the deadline, of one that awaits so many
+    answers it is when it goes on without them. `asked` counts URLs that were admitted for it. The rest is of the
+    last one that ended: `gained` URLs were new to the crawl."""
+
+    state: int
+    why: str = ""
+    priority: int = 0
+    slot: bytes = b""
+    token: int = 0
+    worker: str = ""
+    until: float = 0.0
+    rounds: int = 0
+    awaited: int = 0
+    asked: int = 0
+    ending: str = ""
+    at: float = 0.0
+    record: tuple[str, int, int] | None = None
+    digest: bytes = b""
+    gained: int = 0
+    text: int = 0
+    plain_text: int = 0
+    requests: int = 0
+    lacking: int = 0
+    seconds: float = 0.0
+    tries: int = 0
+    is_sounding: bool = False
+
+
+class RenderTally(msgspec.Struct, array_like=True):
+    """Renderings in all: by state, `rounds` that ended in waiting, pages `changed` (their scripts brought new
+    URLs or text) and `failed`, URLs `gained`, and the time that they took in browsers, of which soundings
+    `sounded`. `skipped` are pages that were passed over."""
+
+    queued: int = 0
+    leased: int = 0
+    awaiting: int = 0
+    done: int = 0
+    rounds: int = 0
+    changed: int = 0
+    failed: int = 0
+    gained: int = 0
+    seconds: float = 0.0
+    sounded: float = 0.0
+    skipped: int = 0
+
+    @property
+    def pending(self) -> int:
+        return self.queued + self.leased + self.awaiting
+
+
 class Audits(msgspec.Struct, array_like=True, gc=False):
     """Visits at random times: how many, the `weight` of the intervals that they fell into (days, by importance),
     and of those that found the page as it was."""
@@ -413,7 +475,8 @@ class Tally(msgspec.Struct):
     gone, `answers` are good ones by kind of task, `aliases` pages that name another as canonical. `traps` is
     the number of the last verdict; `verdicts` are in force, `domains` of them on domains, and `refusing` of them
     refuse a URL or more. Of a focused crawl `scored` pages were judged, and `on_topic` of them are about it.
-    `seeds` counts URLs that were let in under seeds with rules of their own."""
+    `seeds` counts URLs that were let in under seeds with rules of their own. `renders` is None where nothing was
+    ever to be rendered."""
 
     seq: int = 0
     token: int = 0
@@ -447,6 +510,7 @@ class Tally(msgspec.Struct):
     scored: int = 0
     on_topic: int = 0
     seeds: dict[str, int] = msgspec.field(default_factory=dict)
+    renders: RenderTally | None = None
 
     @property
     def pages(self) -> int:

@@ -134,6 +134,7 @@ class Browser:
             "read": read,
             "write": write,
             "memory": settings.process_memory,
+            "nice": settings.nice,
             "parent": os.getpid(),
             "layers": ",".join(sorted(self._layers)),
             "user": settings.user if os.geteuid() == 0 else "",
@@ -212,6 +213,13 @@ class Browser:
         except (BrowserGone, CallFailed, TimeoutError):
             return False
         return True
+
+    def close_tab_soon(self, tab: Tab) -> None:
+        """Of a page that nobody waits for any more."""
+        self._begin(self._close_unasked(tab))
+
+    async def _close_unasked(self, tab: Tab) -> None:
+        await self.close_tab(tab)
 
     async def answers(self) -> bool:
         """Whether a new tab can still be opened: a dead zygote is seen in no other way."""

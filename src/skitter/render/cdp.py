@@ -94,9 +94,11 @@ class Connection(asyncio.Protocol):
         return answer
 
     def close(self) -> None:
-        for transport in (self._reading, self._writing):
-            if transport is not None:
-                transport.close() if isinstance(transport, asyncio.ReadTransport) else transport.abort()
+        # By what each is for: uvloop's transports are of one class, and its reading one cannot be aborted.
+        if self._reading is not None:
+            self._reading.close()
+        if self._writing is not None:
+            self._writing.abort()
         self._end()
 
     # -- what the event loop calls

@@ -41,6 +41,7 @@ def main(words: Sequence[str]) -> int:  # noqa: RET503
     arguments = _parse(words)
     layers = frozenset(Layer(name) for name in arguments.layers.split(",") if name)
     _place_pipes(arguments.read, arguments.write)
+    os.nice(arguments.nice)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     memory = arguments.memory // _WHOLE * _WHOLE
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
@@ -65,7 +66,7 @@ def main(words: Sequence[str]) -> int:  # noqa: RET503
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="skitter.render.launch")
-    for name in ("read", "write", "memory", "parent"):
+    for name in ("read", "write", "memory", "parent", "nice"):
         parser.add_argument(f"--{name}", type=int, required=True)
     for name in ("layers", "user", "profile"):
         parser.add_argument(f"--{name}", required=True)

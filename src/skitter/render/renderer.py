@@ -65,7 +65,8 @@ class Renderer:
         self._layers = layers
         self._browser: Browser | None = None
         self._idle: dict[str, list[Tab]] = {}
-        self._at_once = asyncio.Semaphore(settings.tabs)
+        self.permits = asyncio.Semaphore(settings.tabs)
+        """One for each page that runs; who waits for answers may give its own back meanwhile."""
         self._starting = asyncio.Lock()
         self.figures = RendererFigures()
 
@@ -89,17 +90,21 @@ class Renderer:
             )
 
     async def render(self, page: PageToRender, answers: Answers) -> Rendered:
-        async with self._at_once:
-            for _ in range(_TRIES):
-                browser = await self._alive()
-                browser.busy += 1
-                try:
-                    return await self._render(browser, page, answers)
-                except (BrowserGone, CallFailed, TimeoutError):
-                    await self._end(browser, died=True)
-                finally:
-                    browser.busy -= 1
-                    await self._close_if_retired(browser)
+        async with self.permits:
+            return await self.show(page, answers)
+
+    async def show(self, page: PageToRender, answers: Answers) -> Rendered:
+        """The same, for a caller with a permit."""
+        for _ in range(_TRIES):
+            browser = await self._alive()
+            browser.busy += 1
+            try:
+                return await self._render(browser, page, answers)
+            except (BrowserGone, CallFailed, TimeoutError):
+                await self._end(browser, died=True)
+            finally:
+                browser.busy -= 1
+                await self._close_if_retired(browser)
         return Rendered(url=page.url, ending=Ending.DIED)
 
     async def close(self) -> None:
@@ -120,7 +125,7 @@ class Renderer:
         try:
             rendered = await tab.render(page, answers)
         except BaseException:
-            tab.close()
+            browser.close_tab_soon(tab)
             raise
         self.figures.pages += 1
         browser.pages += 1

@@ -347,6 +347,8 @@ class Tab:
         if not self._watch.is_running:
             self._watch.go_on()
             self._send("Page.setWebLifecycleState", {"state": "active"})
+            # Once frozen it counts as hidden, and has no animation frames: an app that waits for one stays empty.
+            self._send("Emulation.setFocusEmulationEnabled", {"enabled": True})
             if self._budget:
                 self._run_clock()
 

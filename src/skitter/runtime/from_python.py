@@ -24,6 +24,7 @@ from skitter.archive.warc.coding import CODINGS
 from skitter.collection.members import inflate
 from skitter.collection.record import Record, parse_record
 from skitter.committer.committer import Committer
+from skitter.committer.render_source import RenderSource
 from skitter.committer.work_source import Delivery, Standing, commits_of, nobody
 from skitter.errors import SkitterError, UsageError
 from skitter.extend.page import Page
@@ -31,7 +32,13 @@ from skitter.fetch_stack import raise_descriptor_limit
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Settled, Settlement
 from skitter.model import Fetched, Host, HostLease, Outcome, TaskKind, Token, UrlKey
-from skitter.runtime.lifecycle import admit_seeds, check_settings, own_folder, within_installed
+from skitter.runtime.lifecycle import (
+    admit_seeds,
+    check_settings,
+    own_folder,
+    require_browser,
+    within_installed,
+)
 from skitter.seeds import read_seeds
 from skitter.settings import Settings
 from skitter.settings.load import Flag, load
@@ -192,6 +199,7 @@ class _Running:
     async def _crawl(self, folder: CrawlFolder, settings: Settings, seeds: Sequence[str]) -> None:
         found = read_seeds([*seeds, *settings.seeds], (), Keys(settings.keys))
         settings = await check_settings(settings, found)
+        require_browser(settings)
         with own_folder(folder, settings):
             settings = within_installed(raise_descriptor_limit(settings))
             async with open_crawl(folder, settings) as opened:
@@ -237,6 +245,10 @@ class _Tap:
     @property
     def uncommitted(self) -> int:
         return self._uncommitted
+
+    @property
+    def renders(self) -> RenderSource:
+        return self._committer.renders
 
     async def lease(self, worker: str, capacity: int, duration: float) -> list[HostLease]:
         """No more pages than may wait, with those that are on their way; always one, so that none is waited

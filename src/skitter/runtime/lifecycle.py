@@ -59,6 +59,15 @@ async def check_settings(settings: Settings, seeds: Sequence[Discovered]) -> Set
     return settings
 
 
+def require_browser(settings: Settings) -> None:
+    """Of a crawl with workers of its own. Raises where there is nothing to render pages with."""
+    policies = settings.hosts.values()
+    if settings.crawl.render != "never" or any(policy.render not in (None, "never") for policy in policies):
+        from skitter.render.browser import find_program
+
+        find_program(settings.render)
+
+
 def _check_places(places: Sequence[str]) -> None:
     for place in places:
         if "://" not in place and not os.path.exists(place):

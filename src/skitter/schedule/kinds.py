@@ -1,9 +1,9 @@
 """The kinds of tasks, as a frontier treats them: one row for each. A new kind is a new row here, one in
 `worker/kinds.py`, and whoever admits URLs of it.
 
-Looked up by admission, leasing and settling; nothing else in a frontier compares kinds. Every kind but `robots`
-is a URL with a row of its own, which waits in its host's queue by its priority. A host's robots.txt belongs to
-the host and is asked for before everything else. Pure.
+Looked up by admission, leasing and settling; nothing else in a frontier compares kinds. Every kind but two is a
+URL with a row of its own, which waits in its host's queue by its priority. A host's robots.txt belongs to the
+host and is asked for before everything else. A rendering asks no host: it waits in a queue of its own. Pure.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ class KindRules(msgspec.Struct, frozen=True, kw_only=True):
 
     is_url: bool = True
     """It has a row and a place in a queue, and goes through admission."""
+    asks_host: bool = True
+    """It is a request to a host: paced, counted and entered in the ledger."""
     is_page: bool = False
     """A good answer counts as a page: in figures, under `crawl.max_pages`, and as evidence about traps."""
     is_scoped: bool = False
@@ -74,4 +76,5 @@ KINDS: dict[TaskKind, KindRules] = {
         ranked_as=Via.ROBOTS,
         let_in_because="each host is asked what may be done with its content (opt_outs.files)",
     ),
+    TaskKind.RENDER: KindRules(is_url=False, asks_host=False),
 }

@@ -86,6 +86,13 @@ class CrawlSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             "need a skitter refresh."
         ),
     ] = False
+    render: Annotated[
+        Literal["never", "auto", "always"],
+        Doc(
+            description="Show pages in a browser without a network: never, auto (those that are nothing without "
+            "their scripts) or always."
+        ),
+    ] = "never"
     linger: Annotated[
         NotNegative,
         Doc(description="When only waiting is left, wait at most this long (s) for the next host or retry."),

@@ -54,6 +54,27 @@ class RenderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     max_html: Annotated[
         _AtLeastOne, Doc(description="Characters of the rendered HTML; the rest is cut off.")
     ] = 2_000_000
+    max_rounds: Annotated[
+        _AtLeastOne, Doc(description="Times that the rendering of a page waits for answers in a crawl.")
+    ] = 6
+    longest_wait: Annotated[
+        _Positive,
+        Doc(description="Seconds that a rendering waits for one round of answers; then it goes on without."),
+    ] = 600.0
+    waiting_tabs: Annotated[
+        _AtLeastOne,
+        Doc(description="Tabs of a worker that wait for answers; of others their pages are rendered anew."),
+    ] = 16
+    screenshots: Annotated[
+        bool, Doc(description="Archive what rendered pages look like, as urn:view: records (--screenshots).")
+    ] = False
+    nice: Annotated[
+        Annotated[int, Meta(ge=0, le=19)],
+        Doc(
+            description="How far the browser stands back where CPUs are busy: with 10 a fetching worker gets "
+            "nine times as much, so that plain pages are not held up."
+        ),
+    ] = 10
     sandbox: Annotated[
         bool,
         Doc(

@@ -19,10 +19,13 @@ class KeptSeals:
 
     def keep(self, leases: Sequence[HostLease], seals: Sequence[bytes]) -> None:
         """`seals` is empty where a server gives none: to the workers that it started itself."""
+        self.keep_named([(lease.host, lease.token) for lease in leases] if seals else (), seals)
+
+    def keep_named(self, leases: Sequence[tuple[Host, Token]], seals: Sequence[bytes]) -> None:
         if not seals:
             return
         for lease, seal in zip(leases, seals, strict=True):
-            self._seals[lease.host, lease.token] = seal
+            self._seals[lease] = seal
         while len(self._seals) > _MOST:
             del self._seals[next(iter(self._seals))]
 

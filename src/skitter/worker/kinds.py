@@ -116,4 +116,5 @@ KINDS = {
         read=PageReader.read_declaration,
     ),
     TaskKind.FEED: KindRow(name="feed", takes_any_body=True, document=_sitemap, has_links=True),
+    TaskKind.RENDER: KindRow(name="rendered", document=_page, is_extracted=True),
 }

@@ -17,6 +17,7 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from skitter.clock import Clock
 from skitter.committer.committer import ended_by
@@ -30,6 +31,9 @@ from skitter.settings import Settings
 from skitter.telemetry import Ended
 from skitter.worker.request_permits import RequestPermits
 from skitter.worker.step import Step
+
+if TYPE_CHECKING:
+    from skitter.worker.rendering import Rendering
 
 # Outcomes wait about this long for company; the price of a kill is a refetch of what waited.
 _PULSE = 0.05
@@ -111,6 +115,7 @@ class Loop:
         self._given_up: list[tuple[Host, Token]] = []
         self._wake = asyncio.Event()
         self._fault: BaseException | None = None
+        self._rendering: Rendering | None = None
         self.draining = False
         self.waiting_until: float | None = None
         self.longest_pulse = 0.0
@@ -135,6 +140,8 @@ class Loop:
                 # and its request may still be in flight.
                 await self._source.beat(now)
                 self._permits.admit_waiting()
+                if self._rendering is not None or self._source.renders.waiting:
+                    await self._render_more()
                 ended = await self._lease_more()
                 if ended is not None:
                     return ended
@@ -197,6 +204,19 @@ class Loop:
         commit takes it keeps its places. All are read at once after a pause, and one kill repeated 499."""
         return max(0, len(self._deliveries) + self._source.uncommitted - COMMITTED_AT_ONCE)
 
+    async def _render_more(self) -> None:
+        if self.draining or self._source.standing is not _OPEN:
+            return
+        if self._rendering is None:
+            self._rendering = self._step.open_rendering(self._source.renders, self._name, self._take)
+        await self._rendering.look()
+
+    def _take(self, delivery: Delivery) -> None:
+        """What came of a rendering."""
+        self._deliveries.append(delivery)
+        self.waiting_until = None
+        self._wake.set()
+
     async def _lease_more(self) -> Ended | None:
         standing = self._source.standing
         if standing is _CLOSING and not self.draining:
@@ -216,7 +236,8 @@ class Loop:
                 self._spawn(lease)
             if len(leases) == capacity:
                 self._wake.set()  # there may be more
-        busy = self._serving or self._deliveries or self._given_up
+        is_rendering = self._rendering is not None and self._rendering.is_busy
+        busy = self._serving or self._deliveries or self._given_up or is_rendering
         return None if busy or self._horizon is None else self._end(await self._horizon())
 
     def _end(self, horizon: Horizon) -> Ended | None:
@@ -416,6 +437,8 @@ class Loop:
         if self._serving:
             await asyncio.gather(*self._serving, return_exceptions=True)
         self._ticks.close()
+        if self._rendering is not None:
+            await self._rendering.close()
         if self._fault is None:
             await self._settle()
 

@@ -56,6 +56,7 @@ from skitter.model import Host, HostLease, Token
 from skitter.settings import Settings
 from skitter.worker.http_link import Away, HttpLink, Refused
 from skitter.worker.kept_seals import KeptSeals
+from skitter.worker.remote_renders import RemoteRenders
 from skitter.worker.sent_links import SentLinks
 from skitter.worker.server_notes import ServerNotes
 
@@ -128,6 +129,7 @@ class RemoteWorkSource:
         self._written: list[bytearray] = []
         self._seals = KeptSeals()
         self.sent_links = SentLinks()
+        self.renders = RemoteRenders(self)
         self.notes: ServerNotes | None = None
         self.verifies_tls = False
         """Whether certificates are checked whatever the server says of a host."""
@@ -139,7 +141,7 @@ class RemoteWorkSource:
 
     async def join(self) -> Settings:
         """The settings of the crawl. Raises `Away` when nobody is there."""
-        request = JoinRequest(**self._signed(), version=__version__)
+        request = JoinRequest(**self.signed(), version=__version__)
         try:
             settings = (await self._call(JOIN, request, JoinResponse)).settings
         except Refused as error:
@@ -184,7 +186,7 @@ class RemoteWorkSource:
             busy=self._cpu_share.measure(),
         )
         asked_at = self._clock.now()
-        answer = await self._tried(LEASE, request, LeaseResponse)
+        answer = await self.tried(LEASE, request, LeaseResponse)
         if answer is None:
             return []
         self._lease_sequence = None
@@ -206,8 +208,8 @@ class RemoteWorkSource:
         held = [*leases, *self._undelivered_leases(asked_at)]
         if not held:
             return []
-        request = LeasesRequest(**self._signed(), leases=held, seals=self._seals.of(held))
-        renewed = await self._tried(RENEW, request, RenewResponse)
+        request = LeasesRequest(**self.signed(), leases=held, seals=self._seals.of(held))
+        renewed = await self.tried(RENEW, request, RenewResponse)
         if renewed is None:
             return None
         here, asked = asked_at - renewed.now, renewed.deadlines[: len(leases)]
@@ -230,7 +232,7 @@ class RemoteWorkSource:
         elif self.standing is not Standing.OPEN and (now := self._clock.now()) >= self._look_at:
             # The loop asks for nothing meanwhile, and would never hear that it may go on.
             self._look_at = now + _LOOK
-            await self._tried(RENEW, LeasesRequest(**self._signed(), leases=[]), RenewResponse)
+            await self.tried(RENEW, LeasesRequest(**self.signed(), leases=[]), RenewResponse)
 
     async def leave(self) -> None:
         """The loop has ended, and fetches no more hosts."""
@@ -275,8 +277,8 @@ class RemoteWorkSource:
                 return
         if self._released:
             seals = self._seals.of(self._released)
-            request = LeasesRequest(**self._signed(), leases=self._released, seals=seals)
-            if await self._tried(RELEASE, request, ReleaseResponse) is not None:
+            request = LeasesRequest(**self.signed(), leases=self._released, seals=seals)
+            if await self.tried(RELEASE, request, ReleaseResponse) is not None:
                 self._released = []
 
     def _is_idle_no_more(self) -> bool:
@@ -298,7 +300,7 @@ class RemoteWorkSource:
         if self._is_loose:
             # The first answer of this server took long, and its clock may be as much behind what we take it for:
             # all hosts would rest so much longer, for as long as it is there.
-            if await self._tried(RENEW, LeasesRequest(**self._signed(), leases=[]), RenewResponse) is None:
+            if await self.tried(RENEW, LeasesRequest(**self.signed(), leases=[]), RenewResponse) is None:
                 return False
             self._is_loose = False  # what is dated by one bound must not be followed by what is dated by less
         asked_at = self._clock.now()
@@ -317,7 +319,7 @@ class RemoteWorkSource:
         )
         reach(Point.BEFORE_DELIVERY)
         try:
-            taken = await self._tried(SETTLE, request, SettleResponse)
+            taken = await self.tried(SETTLE, request, SettleResponse)
         except Refused as error:
             if self.notes is not None:
                 self.notes.dropped(len(batch.deliveries), error.detail)
@@ -410,20 +412,24 @@ class RemoteWorkSource:
         elif soonest > self._offset:
             self._offset = latest
         self._standing = answer.standing
+        self.renders.waiting = answer.renders
         if answer.concurrency and answer.concurrency != self._concurrency:
             self._concurrency = answer.concurrency
             self.take_concurrency(answer.concurrency)
 
     # -- asking
 
+    def keep_seals(self, leases: Sequence[tuple[Host, Token]], seals: Sequence[bytes]) -> None:
+        self._seals.keep_named(leases, seals)
+
     def _next(self) -> int:
         self._sequence += 1
         return self._sequence
 
-    def _signed(self) -> dict[str, Any]:
+    def signed(self) -> dict[str, Any]:
         return {"worker": self._name, "incarnation": self._incarnation, "sequence": self._next()}
 
-    async def _tried(self, path: str, request: WorkerRequest, answer: type[A]) -> A | None:
+    async def tried(self, path: str, request: WorkerRequest, answer: type[A]) -> A | None:
         """None while the server is away; it is asked again now and then."""
         if self._is_away and self._clock.now() < self._retry_at:
             return None

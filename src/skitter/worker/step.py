@@ -33,6 +33,7 @@ from skitter.model import (
 from skitter.parse.media import HTML, parse_content_type
 from skitter.parse.readers import STANDARD, Readers
 from skitter.parse.walls import find_wall
+from skitter.schedule.rendering import SCRIPTED, SHELL, STATIC
 from skitter.settings import OptOutSettings, Settings
 from skitter.urls.keys import Keys
 from skitter.urls.links import LinkReader, list_targets
@@ -46,11 +47,13 @@ from skitter.worker.results import Answer, Reading, ResultMaker
 from skitter.worker.sitemap_files import SitemapFiles
 
 if TYPE_CHECKING:
+    from skitter.committer.render_source import RenderSource
     from skitter.identities.session import Sessions
     from skitter.urls.rewriting import Rewriting
     from skitter.worker.extractors import Extractors
     from skitter.worker.focusing import Focus
     from skitter.worker.page_rules import PageRules
+    from skitter.worker.rendering import Rendering
 
 _NOTHING_READ = Reading()
 _UNREAD, _READ_AS_PDF = Document.UNREAD, Document.READ_AS_PDF
@@ -77,7 +80,8 @@ class Step:
         # of a crawl without users' code nothing of it is loaded
         self._packer = Packer(settings.archive, (ITEMS,) if extractors is not None else ())
         readers = readers if extractors is None else extractors.readers
-        keys = keys or Keys(settings.keys)
+        self._settings = settings
+        self._keys = keys = keys or Keys(settings.keys)
         rewrite = settings.rules.rewrite
         links = LinkReader(keys, _rewriting(rewrite) if rewrite else None)
         self._rules = _page_rules(settings)
@@ -159,6 +163,8 @@ class Step:
                 reading, kept = self._rules.followed(task, reading), self._rules.kept(task, kept, reading)
             identity = "" if session is None else session.name_for(is_robots=row.is_rules)
             result, parcel = self._packed(row, task, answer, kept, reading, identity)
+            if lease.weighs_rendering and row.is_extracted and kept is answer:
+                result = _with_looks(result, reading)
         finally:
             self._fetcher.release(came)
         left = None if session is None else session.changes()
@@ -199,6 +205,25 @@ class Step:
         note = f"looks like a {found.words()}"
         return Reading(note=note, wall=found) if self._refuses_walls else replace(reading, note=note)
 
+    def open_rendering(
+        self, source: RenderSource, name: str, deliver: Callable[[Delivery], None]
+    ) -> Rendering:
+        """What renders pages; a crawl of which none is to be rendered loads nothing of it."""
+        from skitter.worker.rendered_pages import RenderedPages
+        from skitter.worker.rendering import Rendering
+
+        pages = RenderedPages(
+            self._reader,
+            self._results,
+            self._packer,
+            self._keys,
+            tells_links=self._tells_links,
+            extraction=self._extraction,
+            focus=self._focus,
+            rules=self._rules,
+        )
+        return Rendering(source, pages, self._settings, self._clock, name, deliver)
+
     def quiet(self) -> int:
         """Requests under way that hardly move."""
         return self._fetcher.idle
@@ -232,6 +257,19 @@ class Step:
             identity=identity,
             score=reading.score,
         )
+
+
+def _with_looks(result: Result, reading: Reading) -> Result:
+    """Whether its scripts may bring more than there is."""
+    page = reading.page
+    if not isinstance(result, Fetched) or page is None or page.media_type != HTML or is_withheld(reading):
+        return result
+    if b"<script" not in reading.body and b"<SCRIPT" not in reading.body:
+        return replace(result, looks=STATIC)
+    from skitter.parse.shell import score_shell
+
+    found = score_shell(reading.body, page)
+    return replace(result, looks=f"{SHELL}: {', '.join(found.signs)}" if found.is_shell else SCRIPTED)
 
 
 def _rewriting(rules: tuple[str, ...]) -> Rewriting:

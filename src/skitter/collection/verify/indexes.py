@@ -20,6 +20,9 @@ Sums = dict[str, tuple[int, int]]
 _MASK = (1 << 64) - 1
 _HOST = re.compile(r"https?://((?:[a-z0-9_-]+\.)*[a-z0-9_-]+\.?)(?::\d+)?/", re.IGNORECASE)
 _WWW = re.compile(r"www\d*")
+# Rows of a rendered page are of the page's own URL; pictures of it have none.
+_RENDERED = "urn:rendered:"
+_PICTURES = ("urn:view:", "urn:thumbnail:")
 
 
 def check_index(
@@ -147,7 +150,7 @@ def check_rows(
     while batch := rows.fetchmany(4096):
         for row in batch:
             _check_row(row, segment, answers, named, report)
-    missing = set(answers) - named
+    missing = {offset for offset, answer in answers.items() if not answer.url.startswith(_PICTURES)} - named
     if named and not segment.is_growing:
         for offset in sorted(missing):
             report.defect(segment.file, offset, "the record has no row in the pages table")
@@ -168,6 +171,7 @@ def _check_row(
     if not is_key_of(key, url):
         report.defect("pages", None, f"{place}: url_surtkey is not that of the URL")
     # The digest of a 304's body is left out of its record.
-    said = Answer(length, url, answer.stamp, status or 0, digest if answer.digest else "")
+    of_record = _RENDERED + url if answer.url.startswith(_RENDERED) else url
+    said = Answer(length, of_record, answer.stamp, status or 0, digest if answer.digest else "")
     for what in _differences(said, answer):
         report.defect("pages", None, f"{what} (record at {offset} of {segment.file})")

@@ -77,7 +77,7 @@ def check_segment(
                 segment.file, f"the response at {member.offset} names no request (WARC-Concurrent-To)"
             )
         _add_identity(identities, record, number, member.offset)
-        if record.kind in ("response", "revisit"):
+        if record.kind in ("response", "revisit") or (record.kind == "resource" and not foreign):
             answers[member.offset] = _answer(record, member)
     return answers
 

@@ -325,6 +325,8 @@ def _story_lines(found: Explanation) -> Iterator[str]:
     if found.canonical:
         says = f"alias of {found.alias_of}" if found.alias_of else f"counts for itself: {found.alias_why}"
         yield _line("canonical", f"{found.canonical} ({says})")
+    for number, words in enumerate(found.rendering):
+        yield _line("rendering" if number == 0 else "", words)
     yield from _likeness_lines(found)
 
 
@@ -433,6 +435,8 @@ def _policy_words(found: HostPolicy) -> str:
         words.append(hours + (found.time_zone or "UTC"))
     if found.ignore_walls:
         words.append("its pages are pages, whatever they look like")
+    if found.render is not None:
+        words.append(f"rendered: {found.render}")
     if found.blocked:
         words.append("blocked")
     return ", ".join(words) or "no policy: the crawl's settings hold"

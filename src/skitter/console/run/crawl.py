@@ -35,6 +35,7 @@ from skitter.runtime.lifecycle import (
     bring_back_private,
     check_settings,
     own_folder,
+    require_browser,
     within_installed,
 )
 from skitter.runtime.listening import listen_for_operators
@@ -76,6 +77,7 @@ async def run_crawl(
         need("numpy")
         check_listen(dashboard, tokens)
     settings = await check_settings(loaded.settings, seeds)
+    require_browser(settings)
     if folder.is_new and not seeds:
         raise UsageError(f"{folder.path} holds no crawl yet: give at least one seed URL")
     check_log(folder, settings)

@@ -37,6 +37,12 @@ _CRAWL_FLAGS: tuple[tuple[str, str, str, str], ...] = (
         "endless kinds of pages: on (default) stops them, observe, off",
     ),
     (
+        "--render",
+        "crawl.render",
+        "never|auto|always",
+        "show pages in a browser that has no network: never (default), auto (those that need it), always",
+    ),
+    (
         "--revisits-per-second",
         "revisit.per_second",
         "N",
@@ -81,6 +87,11 @@ _CRAWL_FLAGS: tuple[tuple[str, str, str, str], ...] = (
 _SWITCHES = (
     ("--keep-fresh", "revisit.keep_fresh", "visit pages again as they change; goes on until it is stopped"),
     ("--requisites", "crawl.requisites", "fetch styles, images, scripts and fonts of pages too, for replay"),
+    (
+        "--screenshots",
+        "render.screenshots",
+        "with --render, archive what pages look like (urn:view: records)",
+    ),
     ("--allow-private", "fetch.allow_private", "let names lead to loopback and private addresses"),
     (
         "--frontier-log-unreplicated",

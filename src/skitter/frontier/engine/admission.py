@@ -430,6 +430,10 @@ class Admission:
         """The rule that lets a URL in, in words, by the settings in force now."""
         if row.found.via is Via.SEED:
             return "seeds are always in scope"
+        if row.found.via is Via.RENDER:
+            return (
+                "what a page asks for while it is rendered is fetched, if no rule forbids it (crawl.render)"
+            )
         if because := KINDS[row.found.kind].let_in_because:
             return because
         if self._seed_rules is not None and (why := self._why_by_rule(row.url)):

@@ -18,10 +18,12 @@ from skitter.frontier.base import MovedRecord
 from skitter.frontier.engine.admission import count_refusal
 from skitter.frontier.engine.answers.aliases import name_canonical
 from skitter.frontier.engine.answers.near_duplicates import remember
+from skitter.frontier.engine.renders import forget_rendering
 from skitter.frontier.engine.traps.verdicts import UNDONE, end, release_url
-from skitter.frontier.rows import FetchRow, HostRow, Tally, UrlRow
+from skitter.frontier.rows import FetchRow, HostRow, RenderRow, Tally, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.forgotten import Mention, mentions
+from skitter.frontier.tables.render_tables import put_rendering, stored_rendering
 from skitter.frontier.tables.row_cache import RowCache
 from skitter.frontier.tables.slots import tier_of_slot
 from skitter.frontier.tables.transaction import Transaction
@@ -79,7 +81,14 @@ class Forgetting:
     def has_moved(self, key: UrlKey, sent_at: float, segment: str) -> bool:
         """Whether the record of this fetch is known to lie in another segment than this one."""
         found = self._fetch_at(key, sent_at)
-        return found is not None and found.row.record is not None and found.row.record[0] != segment
+        if found is None:
+            made = self._rendering_at(key, sent_at)
+            return made is not None and made.record is not None and made.record[0] != segment
+        return found.row.record is not None and found.row.record[0] != segment
+
+    def _rendering_at(self, key: UrlKey, sent_at: float) -> RenderRow | None:
+        row = stored_rendering(self._cache, key)
+        return row if row is not None and abs(row.at - sent_at) < 0.000_002 else None
 
     def _fetch_at(self, key: UrlKey, sent_at: float) -> queries.LedgerEntry | None:
         at = [one for one in queries.fetches_of(self._cache, key) if abs(one.at - sent_at) < 0.000_002]
@@ -103,6 +112,9 @@ class Forgetting:
         if entry is not None:
             entry.row.record = new
             tx.replace_fetch_at(moved.key, entry.at, entry.row)
+        elif (made := self._rendering_at(moved.key, moved.sent_at)) is not None and made.record == old:
+            made.record = new
+            put_rendering(tx, moved.key, made)
         if moved.copy is not None:
             tx.put_copy(moved.digest, moved.copy)
 
@@ -170,6 +182,7 @@ class Forgetting:
             host.counts.sitemaps = max(0, host.counts.sitemaps - 1)
         for entry in queries.fetches_of(self._cache, key):
             _uncount(tx, host, entry.row)
+        forget_rendering(tx, key)
         tx.drop_url(key)
         return 1
 

@@ -56,6 +56,7 @@ from skitter.frontier.engine.leasing import Leasing
 from skitter.frontier.engine.load_limits import open_again
 from skitter.frontier.engine.readmission import Readmission
 from skitter.frontier.engine.rejudge import note_rules, take_step
+from skitter.frontier.engine.renders import Renders
 from skitter.frontier.engine.requeue import (
     end_wait,
     forgive_certificate,
@@ -84,6 +85,7 @@ from skitter.frontier.tables.queries import Cursor
 from skitter.frontier.tables.row_cache import RowCache
 from skitter.frontier.tables.transaction import Transaction
 from skitter.model import (
+    AnswerAt,
     Copy,
     Discovered,
     Host,
@@ -91,6 +93,8 @@ from skitter.model import (
     HostPolicy,
     LinkBatch,
     Outcome,
+    RecordAt,
+    RenderTask,
     SegmentMark,
     Token,
     UrlKey,
@@ -172,10 +176,13 @@ class EngineFrontier:
         self._readmission = Readmission(
             self._admission, takes_requisites=settings.crawl.requisites, types=settings.plugins.types
         )
-        self._leasing = Leasing(settings, addresses, traps, self._readmission)
+        self._renders = Renders(settings, self._admission, traps)
+        self._leasing = Leasing(settings, addresses, traps, self._readmission, self._renders)
         self._health = Health(settings)
         self._revisits = Revisits(settings)
-        self._settling = Settling(settings, self._admission, self._health, addresses, traps, self._revisits)
+        self._settling = Settling(
+            settings, self._admission, self._health, addresses, traps, self._revisits, self._renders
+        )
         self._views = Views(self._cache, self._admission, settings)
         self._settings = settings
         self._tell = tell
@@ -209,6 +216,8 @@ class EngineFrontier:
             self._cache.restore_filters(stamp)
         with Transaction.begin(self._cache, self._clock.now()) as tx:
             self._leasing.expire(tx, all_of_them=True)
+            if tx.tally.renders is not None:
+                self._renders.end_overdue(tx, all_leases=True)
             if stamp:
                 tx.clear_note(Note.FILTERS)
             self.rule_changes = self._note_rules(tx)
@@ -290,6 +299,27 @@ class EngineFrontier:
             self._witness.settled(outcomes, settlements, now)
         return settlements
 
+    @property
+    def renders_waiting(self) -> int:
+        tally = self._cache.tally.renders
+        return 0 if tally is None else tally.queued
+
+    async def lease_renders(self, worker: str, capacity: int, duration: float) -> list[RenderTask]:
+        async with self._lock.short, Transaction.begin(self._cache, self._clock.now()) as tx:
+            return self._renders.lease(tx, worker, capacity, duration)
+
+    async def release_renders(self, leases: Sequence[tuple[UrlKey, Token]]) -> None:
+        async with self._lock.short, Transaction.begin(self._cache, self._clock.now()) as tx:
+            self._renders.release(tx, leases)
+
+    async def answers(self, urls: Sequence[str]) -> list[AnswerAt]:
+        await self._cache.quiet()
+        return self._renders.answers(self._cache, urls)
+
+    async def place_of_copy(self, digest: bytes) -> RecordAt | None:
+        await self._cache.quiet()
+        return queries.place_of_copy(self._cache, digest)
+
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
         async with self._lock.short:
             deadlines: list[float | None] = []
@@ -314,6 +344,8 @@ class EngineFrontier:
             async with Transaction.begin(self._cache, now) as tx:
                 ended = self._leasing.expire(tx, all_of_them=False)
                 tx.tally.leases_expired += ended
+                if tx.tally.renders is not None:
+                    self._renders.end_overdue(tx)
             return ended
 
     async def promote(self, now: float) -> int:

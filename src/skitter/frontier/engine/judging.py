@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skitter.frontier.base import Settled
+from skitter.frontier.engine.renders import is_live
 from skitter.frontier.rows import HostRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.row_cache import RowCache
@@ -40,6 +41,8 @@ def judge(cache: RowCache, outcomes: Sequence[Outcome], room: int) -> list[Settl
 
 
 def _judge_one(cache: RowCache, outcome: Outcome, room: int) -> Settled:
+    if not KINDS[outcome.kind].asks_host:
+        return _ACCEPTED if is_live(cache, outcome) else _STALE
     ident = host_id(outcome.host)
     host = cache.host(ident)
     if host is None:

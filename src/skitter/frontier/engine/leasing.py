@@ -16,6 +16,7 @@ from skitter.frontier.engine.load_limits import LoadLimits, count_unheard
 from skitter.frontier.engine.readmission import Readmission
 from skitter.frontier.engine.reboot_barrier import RebootBarrier
 from skitter.frontier.engine.refuse_queued import deny, refuse, stop
+from skitter.frontier.engine.renders import Renders
 from skitter.frontier.engine.traps.endless_sections import DEPTH_PROBE_TIER, TASKS_WHILE_PROBING
 from skitter.frontier.engine.traps.rules import CAUTIOUS, Shares, Stopped, Traps
 from skitter.frontier.rows import HostRow, LeasedTask, LeaseRow, UrlRow
@@ -25,6 +26,7 @@ from skitter.model import FailureKind, Host, HostLease, Refusal, Task, TaskKind,
 from skitter.robots.rules import ALLOW_ALL, Rules
 from skitter.schedule.kinds import KINDS
 from skitter.schedule.priority import LANES, REVISITS, TIERS, TierScheduler
+from skitter.schedule.rendering import NEVER
 from skitter.settings import Settings
 from skitter.urls.canonical import robots_url, target_of
 from skitter.urls.keys import robots_key
@@ -56,8 +58,16 @@ class Leasing:
     were read up to `requisites_since` are asked for whole: 304 would not tell their requisites."""
 
     def __init__(
-        self, settings: Settings, addresses: Addresses, traps: Traps, readmission: Readmission
+        self,
+        settings: Settings,
+        addresses: Addresses,
+        traps: Traps,
+        readmission: Readmission,
+        renders: Renders,
     ) -> None:
+        self._renders = renders
+        # beyond the page limit: hosts of what renderings wait for, of which nothing else is leased
+        self._awaited: set[bytes] = set()
         self._limits = LoadLimits(settings)
         self.judges_again = False
         self.requisites_since = -1.0
@@ -92,14 +102,17 @@ class Leasing:
         waiting = {tier: queries.ready_hosts(tx.cache, tier, tx.now) for tier in range(lanes)}
         room = tx.room(self._settings.crawl.max_pages)
         self._addresses.sent_away = 0
+        self._awaited = set()
         while waiting and len(granted) < capacity:
             if self._addresses.sent_away >= _MOST_SENT_AWAY:
                 break
-            if room <= 0:
-                # what was counted may be visited again
-                waiting = {REVISITS: waiting[REVISITS]} if REVISITS in waiting else {}
-                if not waiting:
-                    break
+            if room <= 0 and not self._awaited:
+                # what was counted may be visited again, and needs to be rendered what it needs
+                self._awaited = self._renders.awaited_hosts(tx)
+                if not self._awaited:
+                    waiting = {REVISITS: waiting[REVISITS]} if REVISITS in waiting else {}
+                    if not waiting:
+                        break
             tier = self._next_tier(waiting)
             ident = next(waiting[tier], None)
             if ident is None:
@@ -108,6 +121,8 @@ class Leasing:
                 continue
             host = tx.cache.host(ident)
             if host is None or host.lease is not None:
+                continue
+            if self._awaited and ident not in self._awaited and tier != REVISITS:
                 continue
             most = room if most_tasks is None else min(room, most_tasks)
             unpaced = _STAGGERED[len(granted) % len(_STAGGERED)] if staggered else _MOST_TASKS
@@ -176,8 +191,8 @@ class Leasing:
             parallel=parallel,
             duration=duration,
         )
-        only_again = room <= 0
-        room = _NO_LIMIT if only_again else room
+        only_again = room <= 0 and not self._awaited
+        room = _NO_LIMIT if room <= 0 else room
         rest, fit = delay, self._fitting(delay, parallel, duration, room, unpaced)
         if capped:
             rest = max(delay, self._addresses.window)
@@ -206,6 +221,7 @@ class Leasing:
             ignore_walls=host.policy is not None and host.policy.ignore_walls,
             signal=cache.rules(ident, key).content_signal if (key := host.robots.rules_key) else "",
             tdm=host.robots.tdm,
+            weighs_rendering=self._renders.mode_of(host) != NEVER,
         )
 
     def _fitting(self, delay: float, parallel: int, duration: float, room: int, unpaced: int) -> int:
@@ -318,8 +334,14 @@ class Leasing:
             if is_first_left:
                 tx.raise_low(host, tier, slot)
             if row is not None and self._settle_unasked(tx, UrlKey(key), row, host, tier, rules):
+                if tx.tally.renders is not None:
+                    self._renders.answered(tx, UrlKey(key))
                 passed_over += 1
-            elif row is None or (shares is not None and not shares.take(key, row.url)):
+            elif (
+                row is None
+                or (self._awaited and tier != REVISITS and KINDS[row.found.kind].is_page)
+                or (shares is not None and not shares.take(key, row.url))
+            ):
                 if row is not None:
                     # of the JDK's documentation 1.4 for each that is taken
                     tx.keep_waiting(key)

@@ -15,7 +15,7 @@ from skitter.frontier.engine.traps.verdicts import refuse as refuse_by_verdict
 from skitter.frontier.engine.traps.verdicts import release_url
 from skitter.frontier.rows import HostRow, UrlRow
 from skitter.frontier.tables.transaction import Transaction
-from skitter.model import Discovered, FailureKind, Refusal, UrlKey, UrlState
+from skitter.model import Discovered, FailureKind, Refusal, UrlKey, UrlState, Via
 from skitter.schedule.kinds import KINDS
 from skitter.urls.canonical import host_of
 from skitter.urls.scope import Refused
@@ -72,7 +72,7 @@ class Readmission:
         self._admission.recall_if_earned(tx, host)
 
     def _unwanted(self, found: Discovered) -> Refused | None:
-        if KINDS[found.kind].is_scoped or self._takes_requisites:
+        if KINDS[found.kind].is_scoped or self._takes_requisites or found.via is Via.RENDER:
             return None
         return Refusal.REQUISITE, "a page needs it, and crawl.requisites is off"
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from skitter.frontier.base import Admitted as Told
-from skitter.frontier.base import Settled, Settlement
+from skitter.frontier.base import LookedAgain, Settled, Settlement
 from skitter.frontier.engine.addresses import Addresses
 from skitter.frontier.engine.admission import Admission
 from skitter.frontier.engine.answers.aliases import name_canonical
@@ -28,6 +28,7 @@ from skitter.frontier.engine.bare_seeds import seed_over_http, take_bare_seeds
 from skitter.frontier.engine.health import Health, asked_wait
 from skitter.frontier.engine.load_limits import count_request
 from skitter.frontier.engine.outlinks import Admitted, admit_links
+from skitter.frontier.engine.renders import Renders
 from skitter.frontier.engine.revisits import Revisits
 from skitter.frontier.engine.traps import endless_sections, listings
 from skitter.frontier.engine.traps.rules import Traps
@@ -45,6 +46,7 @@ from skitter.model import (
     NotModified,
     Outcome,
     Redirected,
+    Rendered,
     Result,
     RobotsRead,
     TaskKind,
@@ -79,8 +81,10 @@ class Settling:
         addresses: Addresses,
         traps: Traps,
         revisits: Revisits,
+        renders: Renders,
     ) -> None:
         self._traps = traps
+        self._renders = renders
         self._retry = settings.retry
         self._floor = settings.focus.floor
         self._max_pages = settings.crawl.max_pages
@@ -106,6 +110,8 @@ class Settling:
         return [settle(tx, outcome) for outcome in outcomes]
 
     def _settle(self, tx: Transaction, outcome: Outcome) -> Settlement:
+        if not KINDS[outcome.kind].asks_host:
+            return self._renders.settle(tx, outcome)
         ident = host_id(outcome.host)
         host = tx.touch(ident)
         if host is None:
@@ -208,6 +214,8 @@ class Settling:
         self, tx: Transaction, host: HostRow, row: UrlRow, outcome: Outcome, settled: Settled
     ) -> Settlement:
         tx.dequeue(row)
+        if tx.tally.renders is not None:
+            self._renders.answered(tx, outcome.key)
         if isinstance(outcome.result, Redirected):
             outcome = self._bounded(tx, row, outcome, outcome.result)
         result = outcome.result
@@ -240,7 +248,13 @@ class Settling:
             self._revisits.read_file(tx, host, row, outcome, added)
         known += already_sent
         refused += left_out
-        if self._traps.enabled:
+        is_rendered = (
+            isinstance(result, Fetched) and bool(result.looks) and again is not LookedAgain.UNCHANGED
+        )
+        if is_rendered and isinstance(result, Fetched):
+            # Alike without their scripts: they are judged, and compared, when these have run.
+            is_rendered = self._renders.consider(tx, host, outcome.key, row, result)
+        if self._traps.enabled and not is_rendered:
             if isinstance(result, Fetched):
                 ends_here = is_first_body and self._learn(tx, host, outcome.key, row, result, fresh)
                 if is_first and not ends_here and endless_sections.is_looked_at(host, row):
@@ -304,8 +318,8 @@ class Settling:
                 self._complete(tx, host, row, outcome)
             case Failed():
                 self._failed(tx, host, row, result, outcome)
-            case RobotsRead():
-                raise TypeError("a page task cannot be settled with a robots answer")
+            case RobotsRead() | Rendered():
+                raise TypeError("a page task cannot be settled with the result of another kind of task")
 
     def _ask_there_instead(self, tx: Transaction, key: bytes, row: UrlRow, target: Discovered) -> bool:
         """Whether this URL itself goes back to a queue, because it leads to one with its own key. One that led

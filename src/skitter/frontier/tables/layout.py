@@ -20,6 +20,7 @@
     skeletons, traps  see `trap_tables.py`            -> evidence on traps, verdicts, refused URLs
     anchors  text                                     -> nothing; what the seeds bring into scope
     meta     name                                     -> Tally, segment marks, format, notes
+    meta     see `render_tables.py`                   -> renderings, their queue and what they wait for
 
 A UrlKey begins with the id of its host, so that all URLs of a host lie together. Only this module and its
 neighbours in `tables/` know the bytes of a key.

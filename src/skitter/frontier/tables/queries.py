@@ -42,7 +42,7 @@ from skitter.frontier.tables.layout import (
 )
 from skitter.frontier.tables.row_cache import RowCache
 from skitter.frontier.tables.slots import ERRAND_LANE, host_of_slot, lane_of
-from skitter.model import Host, SegmentMark, UrlKey
+from skitter.model import Host, RecordAt, SegmentMark, UrlKey
 from skitter.schedule.priority import LANES
 
 Cursor = bytes
@@ -373,6 +373,17 @@ def ledger_entry(cache: RowCache, entry: bytes) -> LedgerEntry | None:
 def last_fetch(cache: RowCache, key: UrlKey) -> bytes:
     """The name of a URL's latest fetch, as `HeldFetch.fetch` has it."""
     return max((entry for entry, _ in cache.store.scan("ledger", key, key + _AFTER_KEY)), default=b"")
+
+
+def place_of_copy(cache: RowCache, digest: bytes) -> RecordAt | None:
+    """Where the first copy of a body lies, by the fetch that brought it."""
+    copy = cache.copy_of(digest)
+    if copy is None:
+        return None
+    at = micros(copy.fetched_at)
+    raw = cache.store.get("ledger", cache.keys.key_of(copy.url) + at)
+    record = None if raw is None else decode_fetch(raw).record
+    return None if record is None else RecordAt(*record)
 
 
 def held_in(cache: RowCache, segment: str, most: int) -> list[HeldFetch]:

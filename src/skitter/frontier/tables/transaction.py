@@ -19,6 +19,7 @@ from skitter.frontier.rows import (
     HostRow,
     LeasedTask,
     LeaseRow,
+    RenderRow,
     UrlRow,
 )
 from skitter.frontier.stores.base import Changes
@@ -40,6 +41,7 @@ from skitter.frontier.tables.slots import ERRAND_LANE, REVISIT_LANE, lane_of, sl
 from skitter.frontier.tables.table_writes import TableWrites
 from skitter.model import Discovered, Host, Refusal, UrlKey, UrlState
 from skitter.schedule.priority import LANES, REVISITS, tier_of
+from skitter.schedule.rendering import Evidence as RenderEvidence
 from skitter.schedule.revisit import is_prompt
 from skitter.schedule.traps import Evidence
 from skitter.urls.canonical import host_id, host_of
@@ -84,6 +86,10 @@ class Transaction(TableWrites):
         # evidence, written once by the commit: pages of one host share a few patterns
         self.learnt: dict[bytes, Evidence] = {}
         self.habits: dict[bytes, Habits] = {}
+        # renderings that it changed, and by URL which of them wait for it in which round (0: no longer)
+        self.renderings: dict[bytes, RenderRow] = {}
+        self.awaiting: dict[bytes, dict[bytes, int]] = {}
+        self.render_evidence: dict[bytes, RenderEvidence] = {}
 
     @classmethod
     def begin(cls, cache: RowCache, now: float) -> Self:

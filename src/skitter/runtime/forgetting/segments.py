@@ -41,6 +41,7 @@ _DROPPED = re.compile(
     re.IGNORECASE,
 )
 _REFERS = "warc-refers-to-target-uri"
+_MADE_OF_A_PAGE = re.compile(r"urn:[a-z]+:(?=https?://)")
 _LEVEL = 1
 
 
@@ -78,10 +79,14 @@ class Rewriting:
         lines = {name: self._lines(name) for name in sorted(finished_in(self._folder))}
         for captures in lines.values():
             for capture in captures:
-                if self._forgetting.is_of(capture.url) and capture.mime != "warc/revisit" and capture.digest:
+                if (
+                    self._forgetting.is_of(_page_of(capture.url))
+                    and capture.mime != "warc/revisit"
+                    and capture.digest
+                ):
                     self._bodies.setdefault(capture.digest, capture.at)
         for name, captures in lines.items():
-            if any(self._forgetting.is_of(one.url) or self._refers(one) for one in captures):
+            if any(self._forgetting.is_of(_page_of(one.url)) or self._refers(one) for one in captures):
                 found.append(name)
         return found[::-1]
 
@@ -110,12 +115,12 @@ class Rewriting:
         lines = {capture.at.offset: line for capture, line in self._raw_lines(segment)}
         moves: list[MovedRecord] = []
         for exchange in self._exchanges(segment):
-            if self._forgetting.is_of(exchange.record.url):
+            if self._forgetting.is_of(_page_of(exchange.record.url)):
                 self.removed.captures += 1
                 self.removed.bytes += sum(map(len, exchange.members))
                 continue
             sent_at = _seconds(exchange.record.date)
-            key = self._forgetting.key_of_fetch(exchange.record.url, sent_at)
+            key = self._forgetting.key_of_fetch(_page_of(exchange.record.url), sent_at)
             if self._forgetting.has_moved(key, sent_at, segment):
                 continue
             carried, copy = self._carried(exchange, lines[exchange.at.offset], rows)
@@ -174,7 +179,7 @@ class Rewriting:
             match record.kind:
                 case "request":
                     request = raw
-                case "response" | "revisit":
+                case "response" | "revisit" | "resource":
                     answer = (raw, record, RecordAt(segment, member.offset, member.length))
                 case "metadata":
                     metadata = raw
@@ -188,7 +193,8 @@ class Rewriting:
         page = rows.pages.get(exchange.at.offset)
         revisit_of = page.revisit_of if page is not None else ""
         found = rows.at(exchange.at.offset)
-        if not self._forgetting.is_of(exchange.record.fields.get(_REFERS, "")):
+        is_made = exchange.record.kind == "resource"  # of a page that stays
+        if is_made or not self._forgetting.is_of(exchange.record.fields.get(_REFERS, "")):
             return Carried(exchange.members, line, found, revisit_of), None
         record = exchange.record
         known = self._copies.get(record.fields.get("warc-payload-digest", ""))
@@ -214,6 +220,12 @@ class Rewriting:
         if at is None or record.status == 304:
             return b""
         return self._record_at(at).body
+
+
+def _page_of(uri: str) -> str:
+    """What was made of a page goes with it: `urn:rendered:URL`."""
+    made = _MADE_OF_A_PAGE.match(uri)
+    return uri[made.end() :] if made else uri
 
 
 def _with_body(record: Record, body: bytes) -> bytes:

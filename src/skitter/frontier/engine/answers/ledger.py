@@ -7,10 +7,21 @@ from __future__ import annotations
 from skitter.frontier.engine.answers.redirects import REDIRECTS_TO
 from skitter.frontier.rows import HostRow, UrlRow
 from skitter.frontier.tables.transaction import Transaction
-from skitter.model import Failed, Fetched, NotModified, Outcome, RecordAt, Redirected, Result, RobotsRead
+from skitter.model import (
+    Failed,
+    Fetched,
+    NotModified,
+    Outcome,
+    RecordAt,
+    Redirected,
+    Rendered,
+    Result,
+    RobotsRead,
+)
 
 # As the ledger has them, made once and not for every fetch.
-_NAMES = {kind: kind.__name__.lower() for kind in (Fetched, NotModified, Redirected, Failed, RobotsRead)}
+_KINDS = (Fetched, NotModified, Redirected, Failed, RobotsRead, Rendered)
+_NAMES = {kind: kind.__name__.lower() for kind in _KINDS}
 _CLASSES = [f"{first}xx" for first in range(10)]
 
 

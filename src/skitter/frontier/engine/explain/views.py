@@ -28,6 +28,7 @@ from skitter.frontier.engine.answers.redirects import leads_to
 from skitter.frontier.engine.bare_seeds import http_form, was_led_to_http
 from skitter.frontier.engine.explain.host_report import fetch_fields, host_report
 from skitter.frontier.engine.explain.lists import outlook, some_urls
+from skitter.frontier.engine.explain.renderings import next_rendering_at, render_figures, rendering_words
 from skitter.frontier.engine.explain.traps import trap_words
 from skitter.frontier.engine.load_limits import closed_words, is_closed
 from skitter.frontier.engine.readmission import as_found
@@ -64,9 +65,10 @@ class Views:
     def horizon(self) -> Horizon:
         tally = self._cache.tally
         limit = self._settings.crawl.max_pages
+        renders = tally.renders
         return Horizon(
-            leased_hosts=tally.hosts.get(HostStanding.ACTIVE, 0),
-            limit_reached=bool(limit) and tally.pages >= limit,
+            leased_hosts=tally.hosts.get(HostStanding.ACTIVE, 0) + (renders.leased if renders else 0),
+            limit_reached=bool(limit) and tally.pages >= limit and not (renders and renders.pending),
             next_at=self._next_at(),
             never_ends=self._settings.revisit.keep_fresh,
         )
@@ -87,6 +89,7 @@ class Views:
             queries.first_revisit_at(cache) if self._settings.revisit.keep_fresh else None,
             cache.earliest_start(rejudged) if rejudged is not None else None,
             cache.tally.now if is_walking else None,
+            next_rendering_at(cache),
         ]
         first = min((at for at in firsts if at is not None), default=None)
         return None if first is None else cache.by_the_clock(first)
@@ -151,6 +154,7 @@ class Views:
             over_defaults=over_defaults(tally.refusals, self._settings),
             scored=tally.scored,
             on_topic=tally.on_topic,
+            renderings=render_figures(tally),
         )
 
     def _revisits(self) -> RevisitFigures | None:
@@ -332,6 +336,7 @@ class Views:
             alias_of=alias_of,
             alias_why=alias_why,
             leads_to=http_form(row.url) if was_led_to_http(row) else leads_to(row),
+            rendering=rendering_words(self._cache, key, row, host, self._settings),
         )
 
     def _rule_in_force(self, key: UrlKey, row: UrlRow) -> str:
@@ -428,6 +433,8 @@ class Views:
                 return "asked of every host, to learn what may be done with its content (opt_outs.files)"
             case Via.PROBE:
                 return "made up, to see what the host says of pages that it does not have"
+            case Via.RENDER:
+                return f"asked for by {next(self._trail(row), 'a page')} while it was rendered"
             case Via.REQUISITE:
                 return f"needed by {next(self._trail(row), 'a page')}"
             case Via.ROBOTS:
