@@ -39,6 +39,7 @@ class PolicyAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     quiet_hours: Annotated[str, Meta(max_length=200)] | None = None
     time_zone: Annotated[str, Meta(max_length=100)] | None = None
     ignore_walls: bool = False
+    weight: Annotated[float, Meta(ge=-1, le=1)] | None = None
 
 
 class PolicyInForce(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +88,7 @@ async def set_policy(crawl: Steered, host: str, asked: PolicyAsked) -> Policies:
         quiet_hours=asked.quiet_hours or None,
         time_zone=asked.time_zone or None,
         ignore_walls=asked.ignore_walls,
+        weight=asked.weight,
     )
     if complaint := complaint_about_policy(decided):
         raise Problem(Trouble.BAD_SETTING, complaint)
