@@ -23,6 +23,7 @@ from skitter.console.citizen.arguments import add_citizen
 from skitter.console.display.output import write
 from skitter.console.parser import Parser
 from skitter.console.read.arguments import add_reading
+from skitter.console.run.cluster_arguments import add_cluster
 from skitter.console.run.crawl_flags import add_crawl_flags, duration, given_flags
 from skitter.console.run.import_arguments import add_import
 from skitter.console.run.serve_arguments import add_serve
@@ -148,6 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     add_working(commands, _command)
     add_citizen(commands, _command)
     add_standby(commands, _command)
+    add_cluster(commands, _command)
     _add_settings(commands)
     add_shell(commands, _command, parser, _EPILOG)
     return parser
