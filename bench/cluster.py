@@ -24,14 +24,14 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench._account import Account, Death, account, due_of
+from bench._account import Account, Death, account, due_of, named
 from bench._crawls import ROBOTS_ATTEMPTS, LogSize
 from bench._postgres import Postgres
-from bench._records import Known, known, records
+from bench._records import Known, archive_faults, known, records
 from bench._report import last_line, progress, table
 from bench._s3 import S3Server
 from bench._verdict import ATTEMPTS, breaches
-from bench.objects import without_lost
+from bench.objects import pardon_robots, without_lost
 from skitter.frontier.log.catching_up import catch_up
 from skitter.frontier.log.members import Members, PartRow
 from skitter.frontier.log.postgres import Link, PostgresLog
@@ -165,8 +165,11 @@ def judge(folder: Path, store: S3Server, plan: WebPlan, delay: float, kept: Know
     due = due_of(plan, attempts=ATTEMPTS, robots_attempts=ROBOTS_ATTEMPTS)
     given_back = {fetch.url for fetch in lost}
     due.least |= {url: 1 for url in given_back if url in due.pages}
-    due.least |= dict.fromkeys(due.robots, 0)
+    asked = {fetch.url for fetch in named(kept.fetches, found)}
+    due.robots = {url: n for url, n in due.robots.items() if url in asked or url not in given_back}
     result = account(requests, kept, found, due, [*map(Death, chaos.deaths)], chaos.pauses)
+    pardon_robots(result, lost)
+    result.blame("archive", archive_faults(store.objects("crawl"), found, merged=False))
     for kind, line in breaches(all_requests, plan, delay):
         result.blame(kind, [line])
     return result

@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-
 from bench._s3 import rclone
+
 from tests.e2e.command import ENVIRON
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from skitter.committer.render_source import RenderSource
 from skitter.committer.work_source import Delivery, Standing
 from skitter.errors import SkitterError
 from skitter.frontier.base import Settlement
@@ -31,6 +32,9 @@ class CommitterDoor(Protocol):
 
     @property
     def is_paused_by_operator(self) -> bool: ...
+
+    @property
+    def renders(self) -> RenderSource: ...
 
     def divide(self, hosts: Sequence[Host]) -> list[list[int]]:
         """Places of those that are committed together, by partition. Hosts that are not here are in none."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from skitter.committer.committer import Committer
 from skitter.committer.door import NotHere
+from skitter.committer.render_source import NoRenders, RenderSource
 from skitter.committer.work_source import Delivery, Standing
 from skitter.errors import SkitterError
 from skitter.frontier.base import Settlement
@@ -25,6 +26,7 @@ class PartCommitters:
         self._here = here
         self._parts = parts
         self._turn = 0
+        self._renders = NoRenders()
         self._is_paused = False
         self._is_ending = False
 
@@ -52,6 +54,10 @@ class PartCommitters:
         if self._is_paused:
             return "by the operator"
         return next((why for one in self._here.values() if (why := one.why_paused)), "")
+
+    @property
+    def renders(self) -> RenderSource:
+        return self._renders
 
     def divide(self, hosts: Sequence[Host]) -> list[list[int]]:
         places: dict[int, list[int]] = {}

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from skitter.clock import Clock
+from skitter.committer.render_source import NoRenders, RenderSource
 from skitter.committer.work_source import Delivery, Standing, nobody
 from skitter.errors import SkitterError
 from skitter.model import Host, HostLease, Token
@@ -56,6 +57,10 @@ class ClusterWorkSource:
         self.held: Callable[[], int] = lambda: 0
         self.take_concurrency: Callable[[int], None] = lambda _: None
         self.notes: ServerNotes | None = first.notes
+        self._is_lost = False
+        # that one node is away is no news while others answer
+        first.notes = None
+        self._renders = NoRenders()
         self._adopt(first)
 
     def take_settings(self, settings: Settings) -> None:
@@ -82,12 +87,23 @@ class ClusterWorkSource:
         for offset in range(len(known)):
             places = await known[(self._turn + offset) % len(known)].ask_places()
             if places is not None and len(places) == self._parts:
+                self._note_answer()
                 await self._take_places(places)
                 return
         if self._first not in known:
             places = await self._first.ask_places()
             if places is not None and len(places) == self._parts:
+                self._note_answer()
                 await self._take_places(places)
+                return
+        if self.notes is not None:
+            self._is_lost = True
+            self.notes.lost("no node of the cluster answers")
+
+    def _note_answer(self) -> None:
+        if self._is_lost and self.notes is not None:
+            self.notes.found(self.undelivered)
+        self._is_lost = False
 
     async def _take_places(self, places: list[str]) -> None:
         if not all(places):
@@ -131,6 +147,10 @@ class ClusterWorkSource:
         return (
             Standing.OPEN if any(one.standing is Standing.OPEN for one in self._live()) else Standing.PAUSED
         )
+
+    @property
+    def renders(self) -> RenderSource:
+        return self._renders
 
     @property
     def uncommitted(self) -> int:

@@ -76,6 +76,8 @@ async def run_node(
     need("psycopg")
     check_listen(listen, tokens)
     given = await check_settings(given, seeds)
+    if given.crawl.render != "never":
+        raise UsageError("a cluster renders no pages: leave crawl.render at never, or crawl with one server")
     crawl = await asyncio.to_thread(join_or_make, database, given, parts)
     folder.lock()
     try:

@@ -40,6 +40,7 @@ from skitter.frontier.cluster import merging
 from skitter.frontier.cluster.base import Part
 from skitter.frontier.link_batches import urls_of
 from skitter.model import (
+    AnswerAt,
     Copy,
     Discovered,
     Host,
@@ -47,6 +48,8 @@ from skitter.model import (
     HostPolicy,
     LinkBatch,
     Outcome,
+    RecordAt,
+    RenderTask,
     SegmentMark,
     Token,
     UrlKey,
@@ -166,6 +169,31 @@ class Router:
     ) -> list[Settlement]:
         async with self.settling(outcomes) as settling:
             return await settling.commit(outcomes, marks)
+
+    @property
+    def renders_waiting(self) -> int:
+        return sum(part.renders_waiting for part in self._all())
+
+    async def lease_renders(self, worker: str, capacity: int, duration: float) -> list[RenderTask]:
+        tasks: list[RenderTask] = []
+        for part in self._all():
+            if len(tasks) < capacity:
+                tasks += await part.lease_renders(worker, capacity - len(tasks), duration)
+        return tasks
+
+    async def release_renders(self, leases: Sequence[tuple[UrlKey, Token]]) -> None:
+        await self._each(lambda part: part.release_renders(leases))
+
+    async def answers(self, urls: Sequence[str]) -> list[AnswerAt]:
+        found: dict[int, AnswerAt] = {}
+        for number, places in self._divided([host_of(url) for url in urls]).items():
+            told = await self._parts[number].answers([urls[place] for place in places])
+            found.update(zip(places, told, strict=True))
+        return [found[place] for place in range(len(urls))]
+
+    async def place_of_copy(self, digest: bytes) -> RecordAt | None:
+        found = await self._each(lambda part: part.place_of_copy(digest))
+        return next((place for place in found if place is not None), None)
 
     async def renew(self, leases: Sequence[tuple[Host, Token]], duration: float) -> list[float | None]:
         deadlines: dict[int, float | None] = {}
