@@ -38,6 +38,7 @@ class Trouble(Enum):
     NEEDS_RESTART = ("needs-restart", 409, "This cannot change while the crawl runs")
     TOO_LARGE = ("too-large", 413, "The body is too large")
     WRONG_MEDIA = ("wrong-media", 415, "The body has another media type than expected")
+    MISDIRECTED = ("misdirected", 421, "Another node of the cluster has this")
     INVALID = ("invalid", 422, "A value is missing, unknown or out of range")
     KEY_REUSED = ("key-reused", 409, "The idempotency key belongs to another request")
     FAULT = ("fault", 500, "A bug; the log has its details")
