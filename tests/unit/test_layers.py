@@ -135,7 +135,8 @@ def test_only_the_wiring_picks_an_implementation() -> None:
 # What the frontier's rules may know of its tables: rows, changes and questions by name, and places as a whole.
 ENGINE_USES = frozenset(
     f"skitter.frontier.tables.{name}"
-    for name in "transaction queries row_cache slots trap_tables render_tables near_rows url_patterns forgotten".split()
+    for name in """transaction queries row_cache slots trap_tables render_tables near_rows url_patterns
+    forgotten""".split()
 )
 
 
