@@ -128,9 +128,10 @@ def run_with_usage(
     *,
     stop_after: float | None = None,
     stop_by: signal.Signals = signal.SIGINT,
+    environ: Mapping[str, str] = MappingProxyType({}),
 ) -> Usage:
     began = time.monotonic()
-    child = start(command, output)
+    child = start(command, output, environ)
     stop = threading.Timer(stop_after or 0.0, os.kill, (child.pid, stop_by))
     if stop_after is not None:
         stop.start()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 
 import msgspec
 from tests.fuzz.deliveries import Variants, honest
@@ -28,7 +29,8 @@ _decode = msgspec.msgpack.Decoder(SettleResponse).decode
 
 
 class Mallory:
-    """`sent` malformed deliveries; `taken` are those that were not refused: a fault."""
+    """`sent` malformed deliveries; `taken` are those that were not refused: a fault. `waits` is how many
+    milliseconds each lease took, on a connection of its own."""
 
     def __init__(self, where: str, seed: int) -> None:
         self._where = where
@@ -36,6 +38,7 @@ class Mallory:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
         self.sent = self.refused_calls = self.taken = 0
+        self.waits: list[float] = []
 
     def start(self) -> None:
         self._thread.start()
@@ -50,7 +53,9 @@ class Mallory:
             try:
                 source = RemoteWorkSource(link, SystemClock(), "mallory")
                 settings = await source.join()
+                began = time.perf_counter()
                 leases = await source.lease("", 1, 60.0)
+                self.waits.append((time.perf_counter() - began) * 1000)
                 for lease in leases:
                     await self._attack(link, source, lease, settings)
                 await source.release([(lease.host, lease.token) for lease in leases])

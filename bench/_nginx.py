@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 _START_TIMEOUT = 10.0
 _PORTS_TRIED = 5
@@ -19,6 +20,7 @@ pid {folder}/nginx.pid;
 error_log {folder}/error.log warn;
 events {{ worker_connections 1024; }}
 http {{
+    log_format bench '$connection $server_protocol $status $uri';
     access_log off;
     sendfile on;
     tcp_nopush on;
@@ -39,6 +41,55 @@ _SERVER = """\
         root {root};
     }}
 """
+# With `log`, `pem` (a key and its certificates) and how many `requests` a connection is good for.
+_LOGGED = """\
+    server {{{{
+        listen 127.0.0.1:{{port}};
+        root {{root}};
+        access_log {log} bench;
+    }}}}
+"""
+_SECURE = """\
+    server {{{{
+        listen 127.0.0.1:{{port}} ssl http2;
+        root {{root}};
+        access_log {log} bench;
+        ssl_certificate {pem};
+        ssl_certificate_key {pem};
+        ssl_session_cache shared:bench:10m;
+        keepalive_requests {requests};
+    }}}}
+"""
+
+
+class Asked(NamedTuple):
+    """A line of nginx's log, as `_CONFIG` lays it out."""
+
+    connection: int
+    protocol: str
+    status: int
+    path: str
+
+
+def logged(log: Path) -> str:
+    """The server of plain HTTP that writes down what it is asked."""
+    return _LOGGED.format(log=log)
+
+
+def secure(log: Path, pem: Path, requests: int = 100_000) -> str:
+    """https, by HTTP/2 to those who speak it."""
+    return _SECURE.format(log=log, pem=pem, requests=requests)
+
+
+def read_access_log(log: Path, begin: int = 0) -> list[Asked]:
+    """From a size that the log once had. A line that is being written is left out."""
+    if not log.exists():
+        return []
+    with log.open("rb") as stream:
+        stream.seek(begin)
+        lines = stream.read().decode("utf-8", "replace").split("\n")[:-1]
+    rows = (line.split(" ", 3) for line in lines)
+    return [Asked(int(row[0]), row[1], int(row[2]), row[3]) for row in rows if len(row) == 4]
 
 
 @contextmanager

@@ -3,20 +3,21 @@
     python -m bench.broad --hosts 3000 --seconds 60
     python -m bench.broad --quick
 
-The synthetic web (latencies drawn per host, a quarter of the hosts with https) is crawled by skitter and by
-Scrapy in turn, each for the same time; rates and manners are by the web's own log. A table, the targets and one
-JSON object as the last line; exit code 1 when a target is missed.
+The synthetic web (latencies drawn per host, a quarter of the hosts with https) is crawled by skitter and its
+peers in turn, each for the same time; rates and manners are by the web's own log. As root all run in a network of
+their own, with DNS. A table, the targets and one JSON object as the last line; exit code 1 when a target is
+missed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import signal
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -24,38 +25,41 @@ from typing import NamedTuple
 import msgspec
 import trustme
 
-from bench._crawls import Usage, run_with_usage, skitter_command
+from bench import _installed as installed
+from bench._apart import leave_the_network
+from bench._broads import Crawler, Place, by_bubing, by_heritrix, by_program, by_scrapy, by_skitter
+from bench._crawls import Usage, run_with_usage, start
 from bench._mirrors import machine_cpu
-from bench._peers import SCRIPTS, peers_python
+from bench._peers import peers_python
 from bench._report import last_line, progress, table, ticking
+from bench._roster import ALL, COMPILED, chosen, interpreter
 from bench._steady import allowed, steady
 from bench._targets import Target, judged, show_targets
+from bench.mirror import show_duties
 from skitter.testing.audit import violations
 from skitter.testing.plan import WebPlan
 from skitter.testing.web import SyntheticWeb
 
+COMMANDS: dict[str, Callable[[Path], Crawler]] = {
+    "colly": by_program,
+    "spider": by_program,
+    "heritrix": by_heritrix,
+    "bubing": by_bubing,
+}
 LATENCY = (0.02, 0.8)
 TLS = 0.25
 ASKED = 1000.0
 SHARE, RSS_MB = 0.95, 700.0
-# A thousand pages a second at 0.4 s each are 410 under way; the rest is for what waits in line.
-CONCURRENCY = 1000
 # Of 100 (the documentation's start), 1,000 and 3,000: see README.
 SCRAPY_CONCURRENCY = 1000
 
-SETTINGS = """\
-[crawl]
-scope = "host"
 
-[politeness]
-delay = {delay}
+class Where(NamedTuple):
+    """Where the web listens. On all addresses only in a network that has nothing but loopback."""
 
-[fetch]
-concurrency = {concurrency}
-ca_file = "{ca_file}"
-resolve = {resolve}
-allow_private = true
-"""
+    address: str = "127.0.0.1"
+    port: int = 0
+    secure_port: int = 0
 
 
 class Pass(msgspec.Struct, kw_only=True):
@@ -86,51 +90,6 @@ class Pass(msgspec.Struct, kw_only=True):
         }
 
 
-class Crawler(NamedTuple):
-    """How it is called, and what ends it: Scrapy would take a minute to finish what it has begun."""
-
-    command_for: Callable[[Place], list[str]]
-    stop_by: signal.Signals
-
-
-class Place(msgspec.Struct, frozen=True):
-    """A running web, and a folder for one crawl of it."""
-
-    web: SyntheticWeb
-    folder: Path
-    ca_file: Path
-    delay: float
-
-    @property
-    def seeds(self) -> Path:
-        path = self.folder / "seeds.txt"
-        path.write_text("".join(self.web.plan.url(host, "/") + "\n" for host in range(self.web.plan.hosts)))
-        return path
-
-
-def skitter(place: Place) -> list[str]:
-    config = place.folder / "settings.toml"
-    config.write_text(
-        SETTINGS.format(
-            delay=place.delay,
-            concurrency=CONCURRENCY,
-            ca_file=place.ca_file,
-            resolve=json.dumps(place.web.resolves),
-        )
-    )
-    where = ["--into", str(place.folder / "crawl"), "--config", str(config), "--json"]
-    return skitter_command("crawl", str(place.seeds), *where)
-
-
-def scrapy(python: str, concurrency: int) -> Callable[[Place], list[str]]:
-    def command(place: Place) -> list[str]:
-        ports = [resolve.rpartition(":")[2] for resolve in place.web.resolves]
-        script = str(SCRIPTS / "scrapy_broad.py")
-        return [python, script, str(place.seeds), str(place.delay), str(concurrency), *ports]
-
-    return command
-
-
 def certificate(plan: WebPlan, folder: Path) -> tuple[Path, Path]:
     """What crawlers trust, and what the web shows."""
     authority = trustme.CA()
@@ -142,19 +101,30 @@ def certificate(plan: WebPlan, folder: Path) -> tuple[Path, Path]:
 
 
 def crawl(crawler: Crawler, options: argparse.Namespace, words: str) -> Pass:
-    command_for, stop_by = crawler
     plan = msgspec.structs.replace(WebPlan.plain(options.hosts, options.seconds + 10), tls=TLS)
-    with tempfile.TemporaryDirectory(prefix="skitter-broad-") as name:
+    with tempfile.TemporaryDirectory(prefix="skitter-broad-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         ca_file, pem = certificate(plan, folder)
-        with SyntheticWeb(plan, latency=LATENCY, log=folder / "requests.jsonl", certificate=pem) as web:
-            command = command_for(Place(web, folder, ca_file, options.delay))
+        where = Where("0.0.0.0", 80, 443) if options.by_names else Where()
+        with SyntheticWeb(
+            plan,
+            latency=LATENCY,
+            log=folder / "requests.jsonl",
+            certificate=pem,
+            address=where.address,
+            port=where.port,
+            secure_port=where.secure_port,
+        ) as web:
+            command = crawler.command_for(Place(web, folder, ca_file, options.delay, options.by_names))
             before, began = machine_cpu(), time.time()
             with ticking(words, every=10.0), (folder / "output").open("wb") as output:
-                usage = run_with_usage(command, output, stop_after=options.seconds, stop_by=stop_by)
+                usage = run_with_usage(command, output, stop_after=options.seconds, stop_by=crawler.stop_by)
             elsewhere = machine_cpu() - before - usage.cpu
             web.stop()
             requests = web.requests()
+        said = (folder / "output").read_bytes()[-400:].decode("utf-8", "replace")
+    if not requests:
+        progress(f"{words}: not one request; it said: {said}")
     found = steady(requests, began, began + min(options.seconds, usage.wall))
     rude = violations(requests, lambda host: options.delay)
     for violation in rude[:3]:
@@ -184,15 +154,19 @@ def targets(ours: Sequence[dict[str, float]]) -> list[Target]:
 
 
 def show(measured: dict[str, list[dict[str, float]]], options: argparse.Namespace) -> int:
-    rows: list[Sequence[object]] = [("", *(cell for name in measured for cell in (name, "spread")))]
-    for figure in measured["skitter"][0]:
+    names = [*measured["skitter"][0]]
+    heading = [cell for name in names for cell in (name.replace("_", " "), "spread")]
+    rows: list[Sequence[object]] = [("", *heading)]
+    for crawler, passes in measured.items():
         cells: list[object] = []
-        for passes in measured.values():
-            values = sorted(found[figure] for found in passes)
+        for name in names:
+            values = sorted(found[name] for found in passes)
             cells += [round(median(values), 3), f"{values[0]:,.2f} to {values[-1]:,.2f}"]
-        rows.append((figure.replace("_", " "), *cells))
+        rows.append((crawler, *cells))
     verdicts = targets(measured["skitter"])
     print(table(rows))
+    print(f"skitter on Python {interpreter()}; by DNS: {'yes' if options.by_names else 'no'}")
+    show_duties([*measured], options.absent)
     show_targets(verdicts)
     last_line(
         {
@@ -201,6 +175,7 @@ def show(measured: dict[str, list[dict[str, float]]], options: argparse.Namespac
             "delay": options.delay,
             "seconds": options.seconds,
             "crawlers": measured,
+            "absent": options.absent,
             "targets": {target.words: target.row() for target in verdicts},
         }
     )
@@ -215,19 +190,77 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scrapy", type=int, default=SCRAPY_CONCURRENCY, help="its concurrent requests")
     parser.add_argument("--quick", action="store_true", help="one round of 30 s")
+    parser.add_argument("--peers", help=f"all, none, or some of {','.join(ALL)}; with --quick scrapy")
+    parser.add_argument("--python", action="append", default=[], help="skitter on this interpreter as well")
     options = parser.parse_args(arguments)
     if options.quick:
         options.rounds, options.seconds = 1, 30
-    running = {"skitter": Crawler(skitter, signal.SIGINT)}
-    if (python := peers_python()) is not None:
-        running["Scrapy"] = Crawler(scrapy(python, options.scrapy), signal.SIGKILL)
+    names = chosen(options.peers or ("scrapy" if options.quick else "all"))
+    running, options.absent = crawlers(names, options)
+    with (
+        tempfile.TemporaryDirectory(prefix="skitter-names-") as folder,
+        names_served(Path(folder)) as by_names,
+    ):
+        options.by_names = by_names
+        return show(in_turns(running, options), options)
+
+
+def in_turns(running: dict[str, Crawler], options: argparse.Namespace) -> dict[str, list[dict[str, float]]]:
     measured: dict[str, list[dict[str, float]]] = {name: [] for name in running}
     for number in range(1, options.rounds + 1):
         for name, crawler in running.items():
             words = f"round {number} of {options.rounds}, {name}"
             measured[name].append(crawl(crawler, options, words).figures())
             progress(f"{words}: {measured[name][-1]['pages_per_second']:,.0f} pages/s")
-    return show(measured, options)
+    return measured
+
+
+def crawlers(names: Sequence[str], options: argparse.Namespace) -> tuple[dict[str, Crawler], dict[str, str]]:
+    """Those that could be had, and why others could not."""
+    running, absent = {"skitter": by_skitter()}, {"wget2": "it has no delay by host"}
+    if "crawlee" in names:
+        absent["Crawlee"] = "it has no delay by host"
+    for python in options.python:
+        _add(running, absent, f"skitter ({python})", installed.skitter_on(python), by_skitter)
+    if "scrapy" in names and (python := peers_python()) is not None:
+        running["Scrapy"] = by_scrapy(python, options.scrapy)
+    for name, (title, had, _) in COMPILED.items():
+        if name in names:
+            _add(running, absent, title, had(), COMMANDS.get(name))
+    return running, absent
+
+
+def _add(
+    running: dict[str, Crawler],
+    absent: dict[str, str],
+    title: str,
+    had: installed.Had,
+    crawler: Callable[[Path], Crawler] | None,
+) -> None:
+    if isinstance(had, installed.Absent):
+        absent[title] = had.why
+    elif crawler is not None:
+        running[title] = crawler(had.path)
+
+
+@contextmanager
+def names_served(folder: Path) -> Iterator[bool]:
+    """A network of our own in which every name is on loopback, for as long as the context lasts. False without
+    root: then only those take part rightly that can be told where a name is."""
+    resolver = folder / "resolv.conf"
+    resolver.write_text("nameserver 127.0.0.1\noptions timeout:2 attempts:3\n")
+    if not leave_the_network(resolver):
+        progress("without root there is no network of its own: only skitter and Scrapy find the web")
+        yield False
+        return
+    server = start([sys.executable, "-m", "bench._names"], output=subprocess.PIPE)
+    assert server.stdout is not None
+    server.stdout.readline()
+    try:
+        yield True
+    finally:
+        server.kill()
+        server.wait()
 
 
 if __name__ == "__main__":

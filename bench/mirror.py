@@ -1,11 +1,12 @@
 """One real site, mirrored by skitter and its peers in turn: CPU, time and memory for the same pages.
 
     python -m bench.mirror --rounds 3
+    python -m bench.mirror --peers wget2,colly --kill
     python -m bench.mirror --quick
 
-nginx serves Debian's openjdk-17-doc (10,137 pages of 29 KB) on loopback; skitter, wget2, Scrapy and Crawlee take
-turns. A table, what differs, the targets and one JSON object as the last line; exit code 1 when skitter did not
-archive each reachable page exactly once or a target is missed, 2 when a program is missing.
+nginx serves Debian's openjdk-17-doc (10,137 pages of 29 KB) on loopback; skitter and its peers take turns. A
+table, their duties, what differs, the targets and one JSON object as the last line; exit code 1 when skitter did
+not archive each reachable page exactly once or a target is missed, 2 when a program is missing.
 """
 
 from __future__ import annotations
@@ -22,18 +23,21 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import unquote, urlsplit
 
-from bench._mirrors import HOME, Mirror, Round, by_script, by_skitter, by_wget2
-from bench._nginx import serving
-from bench._peers import DOCS, complain, found, peers_python, want
+from bench._apart import leave_the_network
+from bench._duties import Duties, duties, duty_rows, first_of_those_with_a_frontier, notes
+from bench._lost import HEADING, Loss, killed_once
+from bench._mirrors import HOME, Crawler, Round, Site, by_wget2, mirror_once
+from bench._nginx import logged, serving
+from bench._peers import DOCS, complain, found, want
 from bench._report import last_line, progress, table, ticking
+from bench._roster import ALL, LEAN, QUICK, RECOMMENDED, Roster, chosen, interpreter, roster
 from bench._targets import Target, judged, show_targets
 
 WGET2_THREADS = (1, 2, 5, 8, 16)
 TRIES = 2
-# Half a minute of it: Crawlee takes 22 ms a page. A CrawlSpider takes more for the later pages than for these.
-CUT_PAGES = 1_500
-RECOMMENDED, LEAN = "Scrapy (CrawlSpider)", "Scrapy (lean)"
 QUICK_PAGES = 1_500
+# Where crawlers are killed: 1,169 pages, which the slowest mirrors in a minute.
+KILLED_DOCS = Path("/usr/share/doc/postgresql-doc-15/html")
 
 _HREF = re.compile(r"""<(?:a|area)\s[^>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 SHOWN = 5
@@ -64,25 +68,25 @@ def _linked(page: str, text: str) -> set[str]:
     }
 
 
-def run_once(mirror: Mirror, port: int, place: Path, words: str) -> Round:
+def run_once(crawler: Crawler, site: Site, place: Path, words: str) -> Round:
     """What was stored stays in `place` until the last crawler has ended: for minutes after ten thousand files
     were removed, ext4 looks at each of their inodes before it gives one to a new file. wget2 took twice the CPU
     so."""
     with ticking(words):
-        done = mirror(port, Path(tempfile.mkdtemp(dir=place)))
+        done = mirror_once(crawler, site, Path(tempfile.mkdtemp(dir=place)))
     progress(f"{words}: {len(done.pages):,} pages, {done.usage.wall:.1f} s, CPU {done.usage.cpu:.1f} s")
     return done
 
 
-def best_threads(port: int, place: Path, choices: Sequence[int]) -> int:
+def best_threads(site: Site, place: Path, choices: Sequence[int]) -> int:
     """By the least wall time of two tries: the peer is measured at its fastest. The first run, which also warms
     the page cache, is not counted."""
-    run_once(by_wget2(choices[0]), port, place, "warming up with wget2")
+    run_once(by_wget2(choices[0]), site, place, "warming up with wget2")
     walls = {threads: float("inf") for threads in choices}
     for number in range(1, TRIES + 1):
         for threads in choices:
             words = f"try {number} of {TRIES}, wget2 with {threads} threads"
-            wall = run_once(by_wget2(threads), port, place, words).usage.wall
+            wall = run_once(by_wget2(threads), site, place, words).usage.wall
             walls[threads] = min(walls[threads], wall)
     return min(choices, key=lambda threads: walls[threads])
 
@@ -112,49 +116,75 @@ def differences(name: str, done: Round, wanted: set[str], *, is_cut: bool = Fals
     return lines
 
 
-def crawlers(port: int, place: Path, options: argparse.Namespace) -> tuple[dict[str, Mirror], set[str]]:
-    """By name, skitter first; and those that stop before they have all pages."""
-    threads = options.threads or best_threads(port, place, WGET2_THREADS)
-    known: dict[str, Mirror] = {"skitter": by_skitter, f"wget2, {threads} threads": by_wget2(threads)}
-    python = None if options.without_python else peers_python()
-    if python is None:
-        return known, set()
-    scrapy = QUICK_PAGES if options.quick else 0
-    known[LEAN] = by_script(python, "scrapy_mirror.py", scrapy)
-    known[RECOMMENDED] = by_script(python, "scrapy_mirror.py", CUT_PAGES, "crawl-spider")
-    known["Crawlee"] = by_script(python, "crawlee_mirror.py", CUT_PAGES)
-    return known, {"Crawlee", RECOMMENDED, *([LEAN] if scrapy else [])}
+def with_best_threads(taking: Roster, site: Site, place: Path, options: argparse.Namespace) -> Roster:
+    """wget2 by a name that says how many threads it has."""
+    if "wget2" not in taking.crawlers:
+        return taking
+    threads = options.threads or best_threads(site, place, WGET2_THREADS)
+    named = {f"wget2, {threads} threads": by_wget2(threads)}
+    rest = {name: crawler for name, crawler in taking.crawlers.items() if name != "wget2"}
+    taking.crawlers = {"skitter": rest.pop("skitter"), **named, **rest}
+    return taking
 
 
-def compare(port: int, place: Path, options: argparse.Namespace) -> int:
+def compare(site: Site, place: Path, taking: Roster, options: argparse.Namespace) -> int:
     with ticking("looking for the pages that are reachable"):
         wanted = reachable(options.docs)
-    running, cut = crawlers(port, place, options)
-    rounds: dict[str, list[Round]] = {name: [] for name in running}
+    taking = with_best_threads(taking, site, place, options)
+    rounds: dict[str, list[Round]] = {name: [] for name in taking.crawlers}
     for number in range(1, options.rounds + 1):
-        for name, mirror in running.items():
+        for name, crawler in taking.crawlers.items():
             words = f"round {number} of {options.rounds}, {name}"
-            rounds[name].append(run_once(mirror, port, place, words))
+            rounds[name].append(run_once(crawler, site, place, words))
     wrong = [line for done in rounds["skitter"] for line in differences("skitter", done, wanted)]
-    notes = [
+    differing = [
         line
         for name, done in rounds.items()
         if name != "skitter"
-        for line in differences(name, done[0], wanted, is_cut=name in cut)
+        for line in differences(name, done[0], wanted, is_cut=name in taking.cut)
     ]
     measured = {name: figures(done) for name, done in rounds.items()}
     if LEAN in measured:
-        notes.append(_beside_lean(measured))
-    verdicts = targets(measured)
-    show(len(wanted), measured, wrong + notes, verdicts)
+        differing.append(_beside_lean(measured))
+    verdicts = targets(measured, duties())
+    show(len(wanted), measured, taking, wrong + differing, verdicts)
     return 1 if wrong or not judged(verdicts) else 0
 
 
-def targets(measured: Mapping[str, Figures]) -> list[Target]:
+def killed(place: Path, taking: Roster, log: Path, site: Site) -> int:
+    """Each once: what a `kill -9` halfway cost."""
+    wanted = reachable(KILLED_DOCS)
+    losses: dict[str, Loss] = {}
+    for name, crawler in taking.crawlers.items():
+        with ticking(f"killing {name}"):
+            losses[name] = killed_once(crawler, site, Path(tempfile.mkdtemp(dir=place)), log, wanted)
+    print(table([HEADING, *(loss.row(name) for name, loss in losses.items())]))
+    print(f"{len(wanted):,} pages are reachable")
+    show_duties([*losses], taking.absent)
+    ours = losses["skitter"]
+    verdicts = [
+        Target("pages lost after kill -9", float(ours.missing), most=0),
+        Target("pages archived twice", float(ours.stored_twice), most=0),
+    ]
+    show_targets(verdicts)
+    rows = {name: dict(zip(HEADING[1:], loss.row(name)[1:], strict=True)) for name, loss in losses.items()}
+    last_line({"bench": "mirror --kill", "reachable": len(wanted), "crawlers": rows, "absent": taking.absent})
+    return 0 if judged(verdicts) else 1
+
+
+def targets(measured: Mapping[str, Figures], known: Mapping[str, Duties]) -> list[Target]:
     cpu = {name.partition(",")[0]: median(values["cpu_us_per_page"]) for name, values in measured.items()}
-    found = [Target("CPU a page, times wget2's", cpu["skitter"] / cpu["wget2"], most=1.5)]
+    found = []
+    if "wget2" in cpu:
+        found.append(Target("CPU a page, times wget2's", cpu["skitter"] / cpu["wget2"], most=1.5))
     if RECOMMENDED in cpu:
         found.append(Target("Scrapy's CPU a page, times ours", cpu[RECOMMENDED] / cpu["skitter"], least=20.0))
+    first = first_of_those_with_a_frontier(cpu, known)
+    found.append(
+        Target(
+            "CPU a page, times the least of all that keep a frontier", cpu["skitter"] / cpu[first], most=1.0
+        )
+    )
     return found
 
 
@@ -164,15 +194,14 @@ def _beside_lean(measured: Mapping[str, Figures]) -> str:
     return f"{LEAN}: {lean / ours:.1f} times our CPU a page"
 
 
-def show(wanted: int, measured: Mapping[str, Figures], notes: list[str], verdicts: list[Target]) -> None:
-    heading = [cell for name in measured for cell in (name, "spread")]
-    rows: list[Sequence[object]] = [("", *heading)]
-    for figure in measured["skitter"]:
-        columns = [values[figure] for values in measured.values()]
-        rows.append((figure.replace("_", " "), *(c for v in columns for c in (median(v), _spread(v)))))
-    print(table(rows))
-    print(f"{wanted:,} pages are reachable; medians of {len(measured['skitter']['pages'])} rounds")
-    print(*notes, sep="\n", end="\n" if notes else "")
+def show(
+    wanted: int, measured: Mapping[str, Figures], taking: Roster, differing: list[str], verdicts: list[Target]
+) -> None:
+    print(table(rows_of(measured)))
+    rounds = len(measured["skitter"]["pages"])
+    print(f"{wanted:,} pages are reachable; medians of {rounds} rounds; skitter on Python {interpreter()}")
+    print(*differing, sep="\n", end="\n" if differing else "")
+    show_duties([*measured], taking.absent)
     show_targets(verdicts)
     last_line(
         {
@@ -184,9 +213,28 @@ def show(wanted: int, measured: Mapping[str, Figures], notes: list[str], verdict
                 for name, found in measured.items()
             },
             "targets": {target.words: target.row() for target in verdicts},
-            "notes": notes,
+            "absent": taking.absent,
+            "notes": differing,
         }
     )
+
+
+def rows_of(measured: Mapping[str, Figures]) -> list[Sequence[object]]:
+    """One row a crawler: a median, and its spread in the next column."""
+    names = [*next(iter(measured.values()))]
+    heading = [cell for name in names for cell in (name.replace("_", " "), "spread")]
+    rows: list[Sequence[object]] = [("", *heading)]
+    for crawler, values in measured.items():
+        rows.append((crawler, *(c for name in names for c in (median(values[name]), _spread(values[name])))))
+    return rows
+
+
+def show_duties(names: Sequence[str], absent: Mapping[str, str]) -> None:
+    known = duties()
+    print(table(duty_rows(names, known)))
+    print(*notes(names, known), sep="\n")
+    for name, why in absent.items():
+        print(f"{name} could not be had: {why}")
 
 
 def _spread(values: Iterable[float]) -> str:
@@ -203,25 +251,45 @@ def _summary(values: Sequence[float]) -> dict[str, float]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.mirror", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, help="of wget2; without it several are tried")
-    parser.add_argument("--docs", type=Path, default=DOCS, help="the site, with an index.html")
-    parser.add_argument("--quick", action="store_true", help="one round, five threads, a part by Scrapy")
-    parser.add_argument("--without-python", action="store_true", help="wget2 is the only peer")
-    options = parser.parse_args(arguments)
-    if options.quick:
-        options.rounds, options.threads = 1, options.threads or 5
-    absent = want("nginx", "wget2", *(["openjdk-17-doc"] if options.docs == DOCS else []))
+    options = _options(arguments)
+    site = KILLED_DOCS if options.kill else options.docs
+    packages = {DOCS: ["openjdk-17-doc"], KILLED_DOCS: ["postgresql-doc-15"]}
+    absent = want("nginx", "wget2", *packages.get(site, []))
     if absent:
         return complain("mirror", absent)
+    cut = QUICK_PAGES if options.quick else 0
+    taking = roster(chosen(options.peers), options.python, cut=cut, goes_on=options.kill)
+    if not leave_the_network():
+        progress("without root the peers are not kept from the network")
     with (
         tempfile.TemporaryDirectory(prefix="skitter-nginx-") as folder,
         tempfile.TemporaryDirectory(prefix="skitter-mirror-") as place,
     ):
         os.chmod(folder, 0o755)
-        with serving(found("nginx") or "nginx", options.docs, Path(folder)) as port:
-            return compare(port, Path(place), options)
+        log = Path(folder) / "access.log"
+        server = {"server": logged(log)} if options.kill else {}
+        with serving(found("nginx") or "nginx", site, Path(folder), **server) as port:
+            if options.kill:
+                return killed(Path(place), taking, log, Site(port))
+            return compare(Site(port), Path(place), taking, options)
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.mirror", description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, help="of wget2; without it several are tried")
+    parser.add_argument("--docs", type=Path, default=DOCS, help="the site, with an index.html")
+    parser.add_argument("--quick", action="store_true", help="one round, five threads, a part by Scrapy")
+    parser.add_argument(
+        "--peers", help=f"all, none, or some of {','.join(ALL)}; with --quick {','.join(QUICK)}"
+    )
+    parser.add_argument("--python", action="append", default=[], help="skitter on this interpreter as well")
+    parser.add_argument("--kill", action="store_true", help="only: what a kill -9 halfway costs each")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.rounds, options.threads = 1, options.threads or 5
+    options.peers = options.peers or (",".join(QUICK) if options.quick else "all")
+    return options
 
 
 if __name__ == "__main__":

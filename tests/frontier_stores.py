@@ -136,7 +136,12 @@ class FailingStore:
         self._left: int | None = None
         self.read_only = inner.read_only
         self.keeps_every_commit, self.has_moved = inner.keeps_every_commit, inner.has_moved
-        self.get, self.scan, self.first = inner.get, inner.scan, inner.first
+        self.get, self.scan, self.first, self.first_keys = (
+            inner.get,
+            inner.scan,
+            inner.first,
+            inner.first_keys,
+        )
         self.changes, self.sync, self.close = inner.changes, inner.sync, inner.close
         self.compact = inner.compact
 
@@ -229,6 +234,12 @@ class CountingStore:
         found = self._inner.first(table, start, end, most)
         for watch in self._watches:
             watch.reads += [(table, key) for key, _ in found]
+        return found
+
+    def first_keys(self, table: str, start: bytes, end: bytes, most: int) -> list[bytes]:
+        found = self._inner.first_keys(table, start, end, most)
+        for watch in self._watches:
+            watch.reads += [(table, key) for key in found]
         return found
 
     def changes(self) -> Changes:

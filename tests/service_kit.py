@@ -7,7 +7,7 @@ import http.client
 import json
 import os
 import threading
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -80,6 +80,10 @@ class Service:
 
     def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
+
+    def call_soon(self, act: Callable[[], object]) -> None:
+        """In its loop, which does nothing else meanwhile."""
+        self._loop.call_soon_threadsafe(act)
 
     def call(self, method: str, path: str, body: Any = None, *, token: str = "", **headers: str) -> Answer:
         return asked(self.where, method, path, body, token=token, **headers)

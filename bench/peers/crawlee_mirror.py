@@ -1,9 +1,10 @@
 """Crawlee (Python) mirrors one site: every page's body becomes a file.
 
-    python bench/peers/crawlee_mirror.py URL FOLDER PAGES
+    python bench/peers/crawlee_mirror.py URL FOLDER PAGES [goes-on]
 
 Runs in the peers' environment. The crawler with the fastest parser (Parsel, on lxml), storage in memory, no logs,
-no sessions, and a fixed number of requests at once, so that no autoscaling has to find it first.
+no sessions, and a fixed number of requests at once, so that no autoscaling has to find it first. With `goes-on`
+the storage is on disk and kept, so that it can be started again.
 """
 
 from __future__ import annotations
@@ -19,17 +20,24 @@ from urllib.parse import unquote, urlsplit
 from crawlee import ConcurrencySettings
 from crawlee.configuration import Configuration
 from crawlee.crawlers import ParselCrawler
+from crawlee.http_clients import ImpitHttpClient
 from crawlee.statistics import Statistics
-from crawlee.storage_clients import MemoryStorageClient
+from crawlee.storage_clients import FileSystemStorageClient, MemoryStorageClient
 
 AT_ONCE = 16
 
 
-async def mirror(url: str, folder: Path, pages: int) -> None:
+async def mirror(url: str, folder: Path, pages: int, *, goes_on: bool) -> None:
     crawler = ParselCrawler(
         # it must not wait because others, or we, keep the processor busy
-        configuration=Configuration(max_used_cpu_ratio=1.0, max_event_loop_delay=timedelta(minutes=1)),
-        storage_client=MemoryStorageClient(),
+        configuration=Configuration(
+            max_used_cpu_ratio=1.0,
+            max_event_loop_delay=timedelta(minutes=1),
+            storage_dir=f"{folder}.storage",
+            purge_on_start=not goes_on,
+        ),
+        storage_client=FileSystemStorageClient() if goes_on else MemoryStorageClient(),
+        http_client=ImpitHttpClient(verify=not url.startswith("https:")),
         concurrency_settings=ConcurrencySettings(
             min_concurrency=AT_ONCE, desired_concurrency=AT_ONCE, max_concurrency=AT_ONCE
         ),
@@ -58,8 +66,8 @@ async def mirror(url: str, folder: Path, pages: int) -> None:
 
 def main() -> None:
     logging.disable(logging.CRITICAL)
-    url, folder, pages = sys.argv[1:]
-    asyncio.run(mirror(url, Path(folder), int(pages)))
+    url, folder, pages, *more = sys.argv[1:]
+    asyncio.run(mirror(url, Path(folder), int(pages), goes_on=bool(more)))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """Scrapy mirrors one site: every page's body becomes a file, as in Scrapy's tutorial.
 
-    python bench/peers/scrapy_mirror.py URL FOLDER PAGES [crawl-spider]
+    python bench/peers/scrapy_mirror.py URL FOLDER PAGES lean|crawl-spider [goes-on]
 
 Runs in the peers' environment. Settings for speed are those of Scrapy's documentation on broad crawls: no
 cookies, no retries, no redirects, no log. As many requests at once as skitter is allowed. The lean form goes
 beyond what is documented: every extension and middleware that the crawl can do without is off, and one XPath
 finds the links. With `crawl-spider` it is the spider that Scrapy recommends for whole sites, which follows
-what its LinkExtractor finds.
+what its LinkExtractor finds. With `goes-on` it has a JOBDIR, so that it can be started again.
 """
 
 from __future__ import annotations
@@ -112,10 +112,13 @@ class Recommended(CrawlSpider):  # type: ignore[misc]
 
 
 def main() -> None:
-    url, folder, pages, *form = sys.argv[1:]
-    settings = {**SETTINGS, "CLOSESPIDER_PAGECOUNT": int(pages)}
-    process = CrawlerProcess(settings if form else {**settings, **LEAN})
-    process.crawl(Recommended if form else Lean, url=url, folder=folder)
+    url, folder, pages, form, *more = sys.argv[1:]
+    is_lean = form == "lean"
+    settings: dict[str, Any] = {**SETTINGS, "CLOSESPIDER_PAGECOUNT": int(pages)}
+    if more:
+        settings["JOBDIR"] = f"{folder}.job"
+    process = CrawlerProcess({**settings, **LEAN} if is_lean else settings)
+    process.crawl(Lean if is_lean else Recommended, url=url, folder=folder)
     process.start()
 
 

@@ -377,3 +377,29 @@ def test_novelty_earns_a_host_more_than_the_budget_it_began_with(start: Start, w
 
     driver.admit(seed(A + "/part/0"))
     assert len(crawl(driver, chain, most=200)) >= 200
+
+
+def test_a_lease_takes_many_new_kinds_of_a_host_that_hardly_repeats_itself_and_few_of_one_that_does(
+    start: Start,
+) -> None:
+    """Each page is the first of its pattern: only what the host's others were worth can tell."""
+    letters = "abcdefghijklmnopqrst"
+    kinds = [f"{A}/{one}/{two}/page-{one}-{two}" for one in letters for two in letters]
+    assert [_tasks_at_once(start, kinds, copies) for copies in (2, 60)] == [59, 8]
+
+
+def _tasks_at_once(start: Start, kinds: list[str], copies: int) -> int:
+    driver, web = start(SETTINGS, audited=False), Web()
+    driver.set_policy(A, HostPolicy(parallel=16))
+    driver.admit(seed(A + "/"))
+    known = kinds[:120]
+    texts = {url: prose(max(number - copies, 0)) for number, url in enumerate(known)}
+
+    def site(url: str) -> Result:
+        return web.page(url, texts.get(url, "home"), known if url == A + "/" else ())
+
+    crawl(driver, site)
+    driver.admit(*map(discovered, kinds[200:]))
+    driver.clock.advance(1.0)
+    (lease,) = driver.lease()
+    return len(lease.tasks)

@@ -61,6 +61,12 @@ def test_skitter_understands_every_command_line_of_them() -> None:
         assert callable(_parse(words).run), words
 
 
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
+def test_what_a_unit_writes_is_its_owners_alone(unit: Path) -> None:
+    if "[Service]" in unit.read_text():
+        assert "UMask=0077" in unit.read_text().splitlines()
+
+
 def test_tokens_and_metrics_are_ones_that_skitter_knows() -> None:
     secret = yaml.safe_load((ROOT / "deploy/kubernetes/secret.yaml").read_text())["stringData"]
     assert not read_tokens(None, secret["tokens"]).is_open

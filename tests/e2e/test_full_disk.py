@@ -3,9 +3,14 @@ stops with one line."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import shutil
 import signal
+import socket
 import subprocess
+import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -63,11 +68,14 @@ def archived(folder: Path) -> Counter[str]:
 class Paused:
     """A crawl in a process of its own, of which every line is read as it is said."""
 
-    def __init__(self, web: SyntheticWeb, into: Path, min_free: int) -> None:
-        environ = {**ENVIRON, "SKITTER_ARCHIVE_MIN_FREE": str(min_free)}
+    def __init__(self, words: list[object], min_free: int) -> None:
+        lease = {
+            "SKITTER_FRONTIER_LEASE_DURATION": "5"
+        }  # hosts of workers elsewhere rest for one after a pause
+        environ = {**ENVIRON, **lease, "SKITTER_ARCHIVE_MIN_FREE": str(min_free)}
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
-            command(*crawl(web, into)), stdout=subprocess.DEVNULL, stderr=pipe, env=environ, text=True
+            command(*words), stdout=subprocess.DEVNULL, stderr=pipe, env=environ, text=True
         )
         self.said: list[str] = []
 
@@ -95,7 +103,7 @@ def test_a_full_disk_pauses_the_crawl_until_there_is_room(
     remount(f"size={size}")
     plan = WebPlan.plain(hosts=20, pages=10)
     with SyntheticWeb(plan) as web:
-        paused = Paused(web, place / "c", min_free)
+        paused = Paused(crawl(web, place / "c"), min_free)
         line = paused.says("paused: ")
         assert str(place / "c") in line
         remount("size=200m")
@@ -125,7 +133,7 @@ def test_a_full_disk_of_the_frontier_alone_pauses_the_crawl_too(
         used = shutil.disk_usage(place).used
         remount(f"size={(used >> 10) + 100}k")
         (folder / "crawl.toml").write_text((folder / "crawl.toml").read_text().replace("max_pages = 3", ""))
-        paused = Paused(web, folder, 0)
+        paused = Paused(crawl(web, folder), 0)
         assert "frontier" in paused.says("paused: ")
         remount("size=200m")
         paused.says("there is room again")
@@ -141,7 +149,7 @@ def test_a_paused_crawl_can_be_stopped_and_loses_nothing(disk: tuple[Path, Remou
     remount("size=500k")
     plan = WebPlan.plain(hosts=20, pages=10)
     with SyntheticWeb(plan) as web:
-        paused = Paused(web, place / "c", 0)
+        paused = Paused(crawl(web, place / "c"), 0)
         paused.says("paused: ")
         paused.process.send_signal(number)
         assert paused.ends() == (130 if number == signal.SIGINT else -number)
@@ -150,6 +158,63 @@ def test_a_paused_crawl_can_be_stopped_and_loses_nothing(disk: tuple[Path, Remou
         web.stop()
     assert archived(place / "c" / "archive") == dict.fromkeys(plan.expected(), 1)
     assert archive_faults(place / "c" / "archive", records(place / "c" / "archive")) == []
+
+
+def test_a_full_disk_pauses_a_server_and_its_workers_lose_nothing(
+    disk: tuple[Path, Remount], tmp_path: Path
+) -> None:
+    place, remount = disk
+    remount("size=900k")
+    plan = WebPlan.plain(hosts=20, pages=10)
+    with SyntheticWeb(plan) as web, socket.create_server(("127.0.0.1", 0)) as free:
+        where = f"127.0.0.1:{free.getsockname()[1]}"
+        free.close()
+        served = ["serve", place / "c", *web.seeds, "--listen", where, "--scope", "any", "--delay", DELAY]
+        server = Paused([*served, "--resolve", web.resolve, "--allow-private"], 0)
+        server.says("serving ")
+        worker = subprocess.Popen(
+            command("worker", "--join", f"http://{where}", "--allow", "private", "--allow", "resolve"),
+            stderr=subprocess.DEVNULL,
+            env=ENVIRON,
+        )
+        try:
+            server.says("paused: ")
+            remount("size=200m")
+            server.says("there is room again")
+            server.says("serving ")
+            until(lambda: stats_at(where)["completed"] == 200)
+        finally:
+            worker.terminate()
+            worker.wait(60)
+            server.process.terminate()
+            assert server.ends() == 0
+        web.stop()
+        requests = web.requests()
+    assert violations(requests, lambda host: DELAY) == []
+    assert archived(place / "c" / "archive") == dict.fromkeys(plan.expected(), 1)
+    assert archive_faults(place / "c" / "archive", records(place / "c" / "archive")) == []
+
+
+def test_a_paused_server_can_be_stopped(disk: tuple[Path, Remount]) -> None:
+    place, _ = disk
+    server = Paused(["serve", place / "c", "--new", "--listen", "127.0.0.1:0"], 21_000_000)
+    server.says("paused: ")
+    server.process.terminate()
+    assert server.ends() == 0
+
+
+def stats_at(where: str) -> dict[str, int]:
+    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://{where}/v1/stats", timeout=30) as told:
+        urls: dict[str, int] = json.load(told)["stats"]["urls"]
+        return urls
+    return {"completed": 0}
+
+
+def until(there: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not there():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_a_folder_that_cannot_be_written_is_said_to_be(disk: tuple[Path, Remount]) -> None:

@@ -188,6 +188,7 @@ async def fuzz(folder: Path, seconds: float, seed_number: int, kept: list[bytes]
             await trial.run(until, most - sum(kinds.values()))
             kinds += trial.kinds
         await _assert_is_sound(crawl)
+        print(f"{sum(kinds.values()):,}", file=sys.stderr, flush=True)
     told = ", ".join(f"{count:,} {name}" for name, count in sorted(kinds.items()))
     return f"{sum(kinds.values()):,} mutated deliveries ({told}) in {crawls} crawls"
 

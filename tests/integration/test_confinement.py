@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 SECRET = "SKITTER_TOKENS"
 KEPT = {"PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH", "SKITTER_KERNELS", "SKITTER_FAULT_POINT"}
 # How memory is given back, which the writer of tables is told.
-KEPT |= {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MIMALLOC_PURGE_DELAY"}
+KEPT |= {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "ARROW_DEFAULT_MEMORY_POOL", "GLIBC_TUNABLES"}
 TRIED = """
 import ctypes, os, socket, subprocess, sys, threading
 from skitter.confinement import confine

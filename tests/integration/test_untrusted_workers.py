@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 from collections.abc import Callable
 from math import inf, nan
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import zstandard
 from isal import igzip_lib
 from msgspec.structs import replace
 
@@ -225,6 +227,39 @@ def test_an_impossible_delivery_is_refused_alone_and_the_crawl_goes_on(tmp_path:
             assert (await services.frontier.stats()).pages == 1
 
     asyncio.run(open_again())
+
+
+def zstd_bomb(size: int) -> bytes:
+    """As `zstd` makes it of zeros, a megabyte at a time."""
+    writer = zstandard.ZstdCompressor(level=3).compressobj()
+    zeros = bytes(1 << 20)
+    return b"".join(writer.compress(zeros) for _ in range(size >> 20)) + writer.flush()
+
+
+def peak_memory() -> int:
+    return next(
+        int(line.split()[1]) * 1024
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if line.startswith("VmHWM")
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("field", ["answer", "request", "metadata"])
+def test_a_bomb_is_refused_without_being_inflated(tmp_path: Path, field: str) -> None:
+    """48 KB that become 1.5 GB, where there is room for 100 MB."""
+    bomb = zstd_bomb(1_500_000_000)
+    assert len(bomb) < 200_000
+
+    async def use(where: str, services: CrawlServices) -> None:
+        source = await joined(where)
+        bad = parcel(**{field: bomb})(await page_of(source, services))
+        Path("/proc/self/clear_refs").write_text("5")  # the peak is of now
+        before = peak_memory()
+        assert DeliveryCheck(LEASED).fault(bad, services.clock.now())
+        assert peak_memory() - before < 100_000_000
+
+    run(tmp_path, use)
 
 
 def mutated(dice: random.Random, message: bytes) -> bytes:

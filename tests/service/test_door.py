@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection
@@ -137,3 +138,17 @@ def test_a_thousand_half_requests_shut_nobody_out(service: Service) -> None:
             if number % 250 == 0:
                 assert is_heard(service)
         assert is_heard(service)
+
+
+def test_who_sends_its_head_at_once_is_heard_whatever_crowd_came_with_it(service: Service) -> None:
+    """All are accepted in one turn of the loop: 300 strangers after it, before anything of it is read."""
+    go_on = threading.Event()
+    service.call_soon(lambda: go_on.wait(60))
+    with ExitStack() as open_ones:
+        honest = open_ones.enter_context(closing(connected(service)))
+        head = f"GET /v1/stats HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+        honest.sendall(head.encode())
+        for _ in range(300):
+            open_ones.enter_context(closing(connected(service))).sendall(b"GET / HT")
+        go_on.set()
+        assert honest.recv(4096)[9:12] == b"200"

@@ -78,6 +78,28 @@ def test_it_is_trusted_again_partition_by_partition_as_it_learns() -> None:
     assert not any(seen.is_new(key) for key in known)
 
 
+def test_what_it_learns_again_may_fill_many_layers_and_none_of_it_is_new() -> None:
+    known = sorted(keys(150_000, hosts=1))
+    added = SeenFilter(1 << 24, empty=True)
+    for key in known:
+        added.add(key)
+    learnt = SeenFilter(1 << 24, empty=False)
+    for at in range(0, len(known), 10_000):
+        upto = known[at + 10_000] if at + 10_000 < len(known) else None
+        learnt.relearn(known[at : at + 10_000], upto)
+    assert learnt.figures().layers == added.figures().layers > PARTITIONS
+    assert not any(learnt.is_new(key) for key in known)
+    assert sum(learnt.is_new(key) for key in keys(1_000, hosts=1, salt="other")) > 950
+
+
+def test_a_filter_that_outgrows_its_memory_while_it_learns_is_not_believed() -> None:
+    known = sorted(keys(400_000, hosts=1))
+    seen = SeenFilter(PARTITIONS * 40_000, empty=False)
+    seen.relearn(known, None)
+    assert not any(seen.is_new(key) for key in known[::1000])
+    assert not any(seen.is_new(key) for key in keys(1_000, hosts=1, salt="other"))
+
+
 def test_a_saved_filter_comes_back_only_with_its_stamp(tmp_path: Path) -> None:
     seen = SeenFilter(1 << 24, empty=True)
     known = list(keys(50_000))

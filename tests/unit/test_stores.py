@@ -71,6 +71,7 @@ def test_rows_come_in_the_order_of_their_bytes_up_to_the_end_and_without_it(stor
     assert [key for key, _ in store.scan("urls", b"a", b"b")] == [b"a", b"a\0", b"aa"]
     assert [key for key, _ in store.scan("urls", b"\xff", b"\xff\xff")] == [b"\xff", b"\xff\0"]
     assert store.first("urls", b"a\0", END, 2) == [(b"a\0", b"a\0"), (b"aa", b"aa")]
+    assert store.first_keys("urls", b"a\0", END, 2) == [b"a\0", b"aa"]
     assert list(store.scan("urls", b"c", b"d")) == []
 
 
@@ -234,6 +235,7 @@ def take(store: Store, model: Model, step: tuple[object, ...]) -> None:
             expected = sorted((k, v) for k, v in model[table].items() if start <= k < end)
             assert list(store.scan(table, start, end)) == expected
             assert store.first(table, start, end, most) == expected[:most]
+            assert store.first_keys(table, start, end, most) == [key for key, _ in expected[:most]]
         case ("get", str(table), bytes(key)):
             assert store.get(table, key) == model[table].get(key)
 

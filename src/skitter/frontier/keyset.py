@@ -41,7 +41,7 @@ except ImportError:
         certain_move,
     )
 
-__all__ = ["KnownKeys", "Part", "bloom_add", "bloom_has"]
+__all__ = ["KnownKeys", "Part", "add_new_keys", "bloom_add", "bloom_has"]
 
 _GROWTH = 4
 # How keys lie in the table: a file of another version is not used.

@@ -149,8 +149,9 @@ def _directives(metas: Sequence[Triple], source: Source) -> Directives:
 
 
 def may_reserve_mining(source: Source) -> bool:
-    """Whether a meta element may say so: the pass in C keeps only those that name robots."""
-    return b"tdm-reservation" in source.body
+    """Whether a meta element of the head may say so: the pass in C keeps only those that name robots."""
+    end = source.body.find(b"</head")
+    return source.body.find(b"tdm-reservation", 0, end if end >= 0 else len(source.body)) >= 0
 
 
 def _refresh(metas: Sequence[Triple]) -> str:

@@ -13,7 +13,6 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Coroutine
 from pathlib import Path
@@ -26,6 +25,7 @@ from skitter.render.cdp import BrowserGone, CallFailed, Connection, Params
 from skitter.render.flags import flags
 from skitter.render.launch import NO_FILTER
 from skitter.render.layers import ALL, Layer
+from skitter.render.profiles import Profile, sweep
 from skitter.render.tab import AUTO_ATTACH, Tab
 from skitter.settings.rendering import RenderSettings
 
@@ -73,7 +73,7 @@ class Browser:
         self._layers = layers
         self._connection = Connection()
         self._process: Process | None = None
-        self._profile = ""
+        self._profile: Profile | None = None
         self._words: asyncio.Task[str] | None = None
         self._tabs: dict[str, Tab] = {}
         self._opening: dict[str, asyncio.Future[Tab]] = {}
@@ -96,12 +96,18 @@ class Browser:
     async def start(self) -> None:
         program = find_program(self._settings)
         self.started_at = self._clock.now()
-        self._profile = tempfile.mkdtemp(prefix="skitter-render-")
+        sweep()
+        self._profile = Profile()
         ours, theirs = os.pipe(), os.pipe()  # what we write they read, and the other way round
         try:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
-                *("-P", "-m", "skitter.render.launch", *self._words_for(program, ours[0], theirs[1])),
+                *(
+                    "-P",
+                    "-m",
+                    "skitter.render.launch",
+                    *self._words_for(program, self._profile.path, ours[0], theirs[1]),
+                ),
                 stdin=DEVNULL,
                 stdout=DEVNULL,
                 stderr=PIPE,
@@ -122,7 +128,7 @@ class Browser:
         except (BrowserGone, CallFailed, TimeoutError):
             raise await self._start_failed(program) from None
 
-    def _words_for(self, program: str, read: int, write: int) -> list[str]:
+    def _words_for(self, program: str, profile: str, read: int, write: int) -> list[str]:
         settings = self._settings
         words = {
             "read": read,
@@ -132,10 +138,10 @@ class Browser:
             "parent": os.getpid(),
             "layers": ",".join(sorted(self._layers)),
             "user": settings.user if os.geteuid() == 0 else "",
-            "profile": self._profile,
+            "profile": profile,
         }
         chosen = flags(
-            self._profile,
+            profile,
             silent=Layer.FLAGS in self._layers,
             sandbox=settings.sandbox,
             pictures=self._pictures,
@@ -175,7 +181,8 @@ class Browser:
             await process.wait()
         if self._words is not None:
             await asyncio.gather(self._words, return_exceptions=True)
-        shutil.rmtree(self._profile, ignore_errors=True)
+        if self._profile is not None:
+            self._profile.remove()
 
     # -- tabs
 

@@ -197,10 +197,14 @@ async def run_chores(services: CrawlServices) -> None:
         await asyncio.sleep(_BEAT)
 
 
-async def run_until_stopped(services: CrawlServices, ready: Callable[[], None] = lambda: None) -> None:
-    """Does the chores until a stop signal comes; then no more leases are given. Calls `ready` once a signal is
-    understood: whoever hears of it may stop it at once."""
-    stopped = stop_event()
+async def run_until_stopped(
+    services: CrawlServices,
+    ready: Callable[[], None] = lambda: None,
+    stopped: asyncio.Event | None = None,
+) -> None:
+    """Does the chores until a stop signal comes, or `stopped` is set; then no more leases are given. Calls
+    `ready` once a signal is understood: whoever hears of it may stop it at once."""
+    stopped = stopped or stop_event()
     ready()
     chores = asyncio.create_task(run_chores(services))
     stopping = asyncio.create_task(stopped.wait())

@@ -14,6 +14,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Collection
+from math import inf
 from pathlib import Path
 
 from skitter.clock import Clock, SystemClock
@@ -33,6 +34,7 @@ _RETRY = 1.0
 # Of a process that a crawl started: the crawl is being opened meanwhile.
 _RETRY_AS_CHILD = 0.02
 _LONGEST_FAREWELL = 30.0
+_LOOK = 1.0
 _INTERRUPTED = 130
 
 
@@ -46,9 +48,11 @@ async def run_worker(
     note: Callable[[str], None],
     log_json: bool = False,
     allowed: Collection[Allowed] = (),
+    give_up_after: float = inf,
 ) -> None:
     """`is_child` is of a crawl's own process, and ends with the crawl. `note` is told when the worker has joined
-    its server, lost it and found it again; the log hears the same. `allowed` is what the server may loosen."""
+    its server, lost it and found it again, and while it waits; the log hears of the changes. `allowed` is what
+    the server may loosen. A server that is silent for longer than `give_up_after` seconds is given up."""
     if is_child:
         end_with_parent()
     clock = SystemClock()
@@ -56,20 +60,32 @@ async def run_worker(
     name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     log = Log(log_file or Path(os.devnull), clock, echo=log_json)
     source = RemoteWorkSource(link, clock, name)
-    source.notes = ServerNotes(server, name, log, note)
+    notes = source.notes = ServerNotes(server, name, log, note, clock)
     stopped = asyncio.Event()
     on_stop_signal(lambda _: _stop(stopped))
     if warning := warning_of(server):
-        source.notes.warn(warning)
+        notes.warn(warning)
+    watching = asyncio.create_task(_watch(notes, stopped, give_up_after))
     try:
         settings = await _join(source, stopped, _RETRY_AS_CHILD if is_child else _RETRY)
         if settings is not None and not is_child:
             settings = _guard(source, settings, allowed)
         if settings is not None:
             await _work(source, raise_descriptor_limit(settings), clock, name, stopped)
+        if notes.silent_for >= give_up_after:
+            raise SkitterError(f"{server} did not answer for {give_up_after:g} s: is a crawl served there?")
     finally:
+        watching.cancel()
         log.close()
         await link.close()
+
+
+async def _watch(notes: ServerNotes, stopped: asyncio.Event, give_up_after: float) -> None:
+    """Says that the worker still waits for its server, and stops it when that takes too long."""
+    while notes.silent_for < give_up_after:
+        await asyncio.sleep(min(_LOOK, give_up_after / 2))
+        notes.remind()
+    stopped.set()
 
 
 def _guard(source: RemoteWorkSource, settings: Settings, allowed: Collection[Allowed]) -> Settings:

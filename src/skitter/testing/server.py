@@ -72,6 +72,7 @@ class Server:
         address: str = "127.0.0.1",
         port: int = 0,
         tls: ssl.SSLContext | None = None,
+        secure_port: int = 0,
     ) -> None:
         self.plan = plan
         self.stopping = False
@@ -82,7 +83,7 @@ class Server:
         self._epoll = select.epoll()
         self._epoll.register(self._listener, select.EPOLLIN)
         self._tls = tls
-        self._secure_listener = _listen(address, 0) if tls else None
+        self._secure_listener = _listen(address, secure_port) if tls else None
         if self._secure_listener:
             self._epoll.register(self._secure_listener, select.EPOLLIN)
         self._connections: dict[int, Connection] = {}

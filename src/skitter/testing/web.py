@@ -55,12 +55,15 @@ class SyntheticWeb:
         log: Path | None = None,
         port: int = 0,
         certificate: Path | None = None,
+        address: str = "127.0.0.1",
+        secure_port: int = 0,
     ) -> None:
         """`certificate`: a PEM file with a key and its certificate, for hosts with https."""
         self.plan = plan or WebPlan()
         self._certificate = certificate
         self._latency = latency
         self._port = port
+        self._address, self._secure_port = address, secure_port
         self._child: subprocess.Popen[bytes] | None = None
         self._ready: Ready | None = None
         if log is None:
@@ -81,6 +84,7 @@ class SyntheticWeb:
         low, high = self._latency
         arguments = ["--json", "--with-parent", "--port", str(self._port), "--log", str(self.log_path)]
         arguments += ["--latency", f"{low}-{high}", "--plan", msgspec.json.encode(self.plan).decode()]
+        arguments += ["--address", self._address, "--secure-port", str(self._secure_port)]
         if self._certificate:
             arguments += ["--tls", str(self._certificate)]
         self._child, line = start_web("skitter.testing.web", arguments)
@@ -156,6 +160,7 @@ def _run(plan: WebPlan, options: argparse.Namespace) -> None:
         address=options.address,
         port=options.port,
         tls=server_context(options.tls) if options.tls else None,
+        secure_port=options.secure_port,
     )
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -207,6 +212,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False, prog="python -m skitter.testing.web", description="Serve a synthetic web."
     )
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
+    parser.add_argument("--secure-port", type=int, default=0, help="for https; 0 picks a free one")
     parser.add_argument("--address", default="127.0.0.1", help="where to listen")
     parser.add_argument("--log", type=Path, metavar="FILE", help="write a row for every request")
     parser.add_argument(

@@ -56,7 +56,8 @@ class PageReader:
         most = len(decoded.body)
         if pdf is None:
             most = self._costs.most(exchange.url, decoded.body, self._settings.fetch.max_parsed)
-        began = thread_time()
+        is_timed = self._costs.may_be_dear(decoded.body)
+        began = thread_time() if is_timed else 0.0
         page = read_page(
             decoded.body[:most],
             url=exchange.url,
@@ -79,7 +80,8 @@ class PageReader:
         if pdf is not None:
             page, note = with_pdf(page, pdf), pdf.reason or note
         targets = self._links.resolve(page.base, page.links)
-        cost = self._costs.charge(exchange.url, min(most, len(decoded.body)), thread_time() - began)
+        seconds = thread_time() - began if is_timed else 0.0
+        cost = self._costs.charge(exchange.url, min(most, len(decoded.body)), seconds)
         return Reading(page, note, targets, body=decoded.body, cpu=cost)
 
     def read_declaration(self, answer: Answer, pdf: PdfReading | None) -> Reading:

@@ -19,6 +19,8 @@ _LEAST = 20_000
 # Of a long page: no page that was met had more, and 666,000 took the parser 1.5 s.
 _MOST_TAGS = 200_000
 _LONG = 500_000
+# Bytes a second that any page is read at, by four times: the worst that was made took a second for a megabyte.
+_SLOWEST = 250_000
 
 
 class ReadingCosts:
@@ -27,6 +29,10 @@ class ReadingCosts:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._bytes: OrderedDict[str, int] = OrderedDict()
+
+    def may_be_dear(self, body: bytes) -> bool:
+        """Of most pages their length says that they are not, and the kernel need not be asked for the time."""
+        return len(body) > self._seconds * _SLOWEST
 
     def most(self, url: str, body: bytes, most: int) -> int:
         """How many bytes of the page are read, of the `most` that any page may have."""

@@ -22,11 +22,13 @@ from skitter.confinement import child_environment
 LENGTH = 4  # bytes that say how long the message after them is
 _CHILDREN_A_TASK = 2
 # The next part takes as much memory as the last: what was freed and is asked for again would be cleared by the
-# kernel page by page, a quarter of what the child costs a crawl of 10,000 pages.
+# kernel page by page. In one heap, of large pages where there are any: half of what the child cost a crawl of
+# 10,000 pages was the kernel's time for the first use of memory.
 _KEEP_MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": "268435456",
     "MALLOC_TRIM_THRESHOLD_": "268435456",
-    "MIMALLOC_PURGE_DELAY": "-1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
 }
 
 

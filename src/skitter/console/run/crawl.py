@@ -18,7 +18,7 @@ from skitter.committer.work_source import Standing
 from skitter.console.display.display import Display
 from skitter.console.display.summary import SeedFate, Summary
 from skitter.console.display.wording import counted
-from skitter.console.run.pause import wait_for_room
+from skitter.console.run.pause import first_fault, wait_for_room
 from skitter.console.run.rule_changes import tell_rule_changes
 from skitter.console.run.seed_fates import seed_fates
 from skitter.console.run.uploading import uploading
@@ -30,6 +30,7 @@ from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier, Stats
 from skitter.frontier_log import check_log
 from skitter.model import Discovered
+from skitter.plan.estimate import time_left
 from skitter.runtime.lifecycle import (
     admit_seeds,
     bring_back_private,
@@ -44,6 +45,7 @@ from skitter.runtime.stop_signals import on_stop_signal
 from skitter.seeds import hosts_named
 from skitter.service.headline_now import headline_now
 from skitter.service.http.access import Access, check_listen
+from skitter.service.metrics.freshness_readings import EstimateReadings
 from skitter.settings import Settings
 from skitter.settings.load import Loaded
 from skitter.telemetry import Ended, Event, FrontierFigures, Metric, Phase, Snapshot, Telemetry
@@ -125,7 +127,7 @@ async def _crawl(run: _Run) -> tuple[Ended, Snapshot]:
         try:
             return await run.to_its_end()
         except Exception as error:
-            fault = _first_fault(error)
+            fault = first_fault(error)
             if not isinstance(fault, DiskFull):
                 raise fault from error
             why = str(fault)
@@ -216,16 +218,6 @@ class _Run:
         return self._telemetry.snapshot(self._clock.now(), self._figures, phase)
 
 
-def _first_fault(error: BaseException) -> BaseException:
-    """A full disk also fails the closing of what it filled: what came first is what has to be put right."""
-    first, at = error, error.__context__
-    while at is not None:
-        if isinstance(at, SkitterError):
-            first = at
-        at = at.__context__
-    return first
-
-
 def _tell_given_back(crawl: CrawlServices, display: Display) -> None:
     segments, fetches = crawl.given_back
     if segments:
@@ -271,6 +263,15 @@ def _on_interrupt(
 async def _show(services: CrawlServices, pool: WorkerPool, display: Display) -> None:
     waits = WaitNotes(services.frontier, display, services.log)
     told = Told()
+    try:
+        await _show_on(services, pool, display, waits, told)
+    finally:
+        await told.end()
+
+
+async def _show_on(
+    services: CrawlServices, pool: WorkerPool, display: Display, waits: WaitNotes, told: Told
+) -> None:
     while True:
         phase = Phase.CRAWLING
         if pool.draining:
@@ -292,6 +293,7 @@ class Told:
     def __init__(self) -> None:
         self._headline = self._last_error = ""
         self._last: list[tuple[str, str]] = []
+        self._estimate = EstimateReadings()
         self._made_at = float("-inf")
 
     async def refresh(self, services: CrawlServices, pool: WorkerPool) -> None:
@@ -299,6 +301,7 @@ class Told:
         if 0 <= now - self._made_at < _SENTENCES:
             return
         self._made_at = now
+        self._estimate.begin(frontier, now)
         pool.measure(services.telemetry)
         found = await headline_now(
             frontier, services.committer, services.telemetry, now, is_closing=pool.draining
@@ -311,7 +314,13 @@ class Told:
             self._last_error = f"{_became(failed)} {failed.url} {failed.detail}"
 
     def added_to(self, snapshot: Snapshot) -> Snapshot:
-        return replace(snapshot, headline=self._headline, last=self._last, last_error=self._last_error)
+        left = time_left(self._estimate.last, snapshot.at - self._estimate.at)
+        return replace(
+            snapshot, headline=self._headline, last=self._last, last_error=self._last_error, left=left
+        )
+
+    async def end(self) -> None:
+        await self._estimate.end()
 
 
 def _became(fetch: FetchShown) -> str:

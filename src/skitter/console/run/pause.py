@@ -1,4 +1,4 @@
-"""A crawl without room on its disk: it waits, says so, and goes on when there is room.
+"""A crawl or a server without room on its disk: it waits, says so, and goes on when there is room.
 
 Everything is closed meanwhile: what was not committed is gone from memory and cut off the archive, so that a
 pause is what a restart would be, and as safe. Never removes anything of the crawl's to make room.
@@ -15,6 +15,7 @@ from pathlib import Path
 from skitter.clock import Clock
 from skitter.console.display.display import Display
 from skitter.console.display.wording import size
+from skitter.errors import SkitterError
 from skitter.log import Log
 from skitter.runtime.stop_signals import stop_event
 from skitter.telemetry import Event, Snapshot
@@ -31,18 +32,19 @@ async def wait_for_room(
     min_free: int,
     why: str,
     display: Display,
-    shown: Callable[[], Snapshot],
+    shown: Callable[[], Snapshot] | None,
     clock: Clock,
     log_file: Path,
+    stopped: asyncio.Event | None = None,
 ) -> bool:
     """True when there is room again in all of the folders, which may lie on different disks; False when the
-    operator has had enough."""
+    operator has had enough: `stopped` is set, or a signal comes."""
     needed = max(min_free, _PROBE)
     display.note(
         f"paused: {why}; needs {size(needed)} free, looks again every {LOOK_AGAIN:.0f} s, Ctrl-C stops"
     )
     _tell(log_file, clock, Event.CRAWL_PAUSED, why=why, needed=needed, free=free_bytes(folders))
-    stopped = stop_event()
+    stopped = stopped or stop_event()
     while True:
         await _look_on(stopped, display, shown)
         if stopped.is_set():
@@ -53,13 +55,24 @@ async def wait_for_room(
             return True
 
 
-async def _look_on(stopped: asyncio.Event, display: Display, shown: Callable[[], Snapshot]) -> None:
+async def _look_on(stopped: asyncio.Event, display: Display, shown: Callable[[], Snapshot] | None) -> None:
     for _ in range(round(LOOK_AGAIN / _REFRESH)):
-        display.update(shown())
+        if shown is not None:
+            display.update(shown())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_REFRESH):
                 await stopped.wait()
                 return
+
+
+def first_fault(error: BaseException) -> BaseException:
+    """A full disk also fails the closing of what it filled: what came first is what has to be put right."""
+    first, at = error, error.__context__
+    while at is not None:
+        if isinstance(at, SkitterError):
+            first = at
+        at = at.__context__
+    return first
 
 
 def _tell(log_file: Path, clock: Clock, event: Event, **fields: object) -> None:

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,13 @@ def add_working(commands: Any, command: Command) -> None:
         help="what the server may loosen here: special addresses, other answers of DNS, certificates, the use of "
         "this machine's secrets (may be repeated)",
     )
+    worker.add_argument(
+        "--give-up-after",
+        type=_seconds,
+        default=inf,
+        metavar="SECONDS",
+        help="end when the server does not answer for so long (it is waited for without end)",
+    )
     worker.add_argument("--log", type=Path, metavar="FILE", help="what happened, one JSON object a line")
     worker.add_argument(
         "--log-json",
@@ -38,6 +46,13 @@ def add_working(commands: Any, command: Command) -> None:
     )
     worker.add_argument("--name", default="", help=argparse.SUPPRESS)
     worker.add_argument("--end-with-parent", action="store_true", help=argparse.SUPPRESS)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
+    return value
 
 
 def _worker(arguments: argparse.Namespace) -> int:
@@ -57,6 +72,7 @@ def _worker(arguments: argparse.Namespace) -> int:
         note=_silent if arguments.end_with_parent or arguments.log_json else _tell,
         log_json=arguments.log_json,
         allowed=[Allowed(what) for what in arguments.allow],
+        give_up_after=arguments.give_up_after,
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(working)

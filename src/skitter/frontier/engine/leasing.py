@@ -326,7 +326,7 @@ class Leasing:
         is_first_left = True
         # only where a lease is long enough for a verdict to fall meanwhile
         is_careful = self._traps.enabled and most > CAUTIOUS and bool(host.novelty.repeats)
-        shares = Shares(tx, ident) if is_careful else None
+        shares = Shares(tx, ident, host.novelty) if is_careful else None
         places = (
             queries.waiting(tx.cache, ident, host, tier) if all_of_it is None else all_of_it.get(tier, ())
         )

@@ -55,6 +55,10 @@ class Store(Protocol):
         """The first rows of such a scan, in one read."""
         ...
 
+    def first_keys(self, table: str, start: bytes, end: bytes, most: int) -> list[bytes]:
+        """The keys of such rows, for who reads a whole table once: nothing stays in a cache for it."""
+        ...
+
     def changes(self) -> Changes:
         """An empty set of changes, for `commit`."""
         ...

@@ -70,7 +70,12 @@ class LoggedStore:
         self.is_closed = False
         self._appending = ThreadPoolExecutor(1, thread_name_prefix="log")
         self._beating = beating
-        self.get, self.scan, self.first = inner.get, inner.scan, inner.first
+        self.get, self.scan, self.first, self.first_keys = (
+            inner.get,
+            inner.scan,
+            inner.first,
+            inner.first_keys,
+        )
         self.sync, self.compact = inner.sync, inner.compact
 
     def changes(self) -> LoggedChanges:

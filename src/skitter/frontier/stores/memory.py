@@ -120,6 +120,9 @@ class MemoryStore:
     def first(self, table: str, start: bytes, end: bytes, most: int) -> list[tuple[bytes, bytes]]:
         return list(itertools.islice(self.scan(table, start, end), most))
 
+    def first_keys(self, table: str, start: bytes, end: bytes, most: int) -> list[bytes]:
+        return [key for key, _ in self.first(table, start, end, most)]
+
     def changes(self) -> MemoryChanges:
         return MemoryChanges()
 

@@ -141,6 +141,15 @@ class RocksStore:
         entries = self._items(table, start, bounds)
         return list(itertools.islice(entries, most))
 
+    def first_keys(self, table: str, start: bytes, end: bytes, most: int) -> list[bytes]:
+        bounds = _bounds(start, end)
+        bounds.fill_cache(False)  # type: ignore[call-arg]  # its stub lacks the argument
+        try:
+            keys = self._tables[table].keys(from_key=start, read_opt=bounds)
+            return list(itertools.islice(keys, most))  # type: ignore[arg-type]
+        except Exception as error:
+            raise _translate(error, self.folder) from error
+
     def changes(self) -> RocksChanges:
         return RocksChanges(self)
 

@@ -22,7 +22,8 @@ from pathlib import Path
 import msgspec
 
 from skitter.frontier.base import FilterFigures
-from skitter.frontier.keyset import KnownKeys, Part, bloom_add, bloom_has
+from skitter.frontier.keyset import KnownKeys, Part, add_new_keys, bloom_add, bloom_has
+from skitter.frontier.keyset_plain import BUCKET, FEWEST_BUCKETS
 from skitter.frontier.tables import stamped
 
 PARTITIONS = 16
@@ -85,6 +86,7 @@ class SeenFilter:
         self._trusted = [empty] * PARTITIONS
         self._believed = self._parts()
         self._cursor: bytes | None = None if empty else b""
+        self._scratch: mmap | None = None
         self.asked = self.maybes = self.mistaken = 0
 
     def is_new(self, key: bytes) -> bool:
@@ -163,13 +165,25 @@ class SeenFilter:
 
     def relearn(self, keys: Iterable[bytes], upto: bytes | None) -> None:
         """`keys` are all that the store has from `relearn_from` to `upto` (None: to its end)."""
-        for key in keys:
-            self.add(key)
+        self._add_all(list(keys))
         self._cursor = upto
+        if upto is None:
+            self._scratch = None
         done = PARTITIONS if upto is None else upto[0] >> 4
         for part in range(done):
             self._trusted[part] = bool(self._layers[part])
         self._believed = self._parts()
+
+    def _add_all(self, keys: list[bytes]) -> None:
+        """Nearly all by the kernel, with prefetched memory. It asks a table of certain keys first, which here is
+        one that knows none of them. What it leaves out is added by itself: where a layer is full, and where all
+        bits are set already."""
+        if self._scratch is None:
+            self._scratch = mmap(-1, FEWEST_BUCKETS * BUCKET)
+        added = add_new_keys(self._scratch, [_part(layers) for layers in self._layers], _HASHES, keys)
+        for key, is_added in zip(keys, added, strict=True):
+            if not is_added:
+                self.add(key)
 
     # -- files
 

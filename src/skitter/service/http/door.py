@@ -1,18 +1,19 @@
-"""What a connection may cost before anybody knows who it is: limits on heads, time and numbers.
+"""Who may wait at the door: connections that nobody knows yet, and whom of them to turn away.
 
-Under the application, in the server's own protocol. A stranger is a connection that has not yet sent the head of
-a request that gives it a role. Strangers share little room: when it is full the oldest goes, so that a newcomer
-with a token is heard. Who has a role is bounded by the server's limit of connections alone. Never reads a body.
+A stranger is a connection that has not yet sent the head of a request that gives it a role. Strangers share
+little room: 64 places an address, 512 in all. Each is listened to before it can be turned away, so whoever sends
+its head at once gets in, however many stand there. Beyond that one of the largest crowd goes, drawn by lot from
+its older half. Not the oldest: a crowd that is quick enough would shut out everybody who is slow at its address.
+Not any: nearly all who are honest are quick. Who has a role is never turned away. Under `connections.py`, which
+reads. Never reads a byte.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from typing import ClassVar
-
-import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import ipaddress
+import random
+import time
 
 from skitter.service.http.access import Access
 
@@ -22,129 +23,121 @@ SECONDS_FOR_A_HEAD = 10.0
 SECONDS_IDLE = 60
 MOST_STRANGERS = 512
 MOST_STRANGERS_AN_ADDRESS = 64
-_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+# Who came in the last two turns of the loop: what they have sent is not read yet. Beyond so many nobody enters.
+_MOST_UNHEARD = 1_024
+_SWEEPS_A_LIMIT = 10
+_NETWORK = 64  # bits that one owner of IPv6 addresses has, at least
 
 
 class Door:
-    """The strangers of one server, in the order in which they came."""
+    """`_strangers` are each with the network that it came from. `_awaited` are those whose first head has yet to
+    come, in the order in which they came, and when that was. `_unheard` are those of this turn of the loop and of
+    the last."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._strangers: dict[GuardedProtocol, str] = {}
-        self._by_address: dict[str, dict[GuardedProtocol, None]] = {}
+        self._strangers: dict[asyncio.Transport, str] = {}
+        self._awaited: dict[asyncio.Transport, float] = {}
+        self._by_network: dict[str, list[asyncio.Transport]] = {}
+        self._unheard: tuple[set[asyncio.Transport], set[asyncio.Transport]] = (set(), set())
+        self._sweep: asyncio.TimerHandle | None = None
+        self._is_closed = False
         self.turned_away = 0
 
-    def enter(self, connection: GuardedProtocol, address: str) -> None:
-        """The oldest stranger leaves, of the same address or of all, where there is no room."""
-        here = self._by_address.setdefault(address, {})
-        if len(here) >= MOST_STRANGERS_AN_ADDRESS:
-            self._turn_away(next(iter(here)))
-        elif len(self._strangers) >= MOST_STRANGERS:
-            self._turn_away(next(iter(self._strangers)))
-        self._strangers[connection] = address
-        self._by_address.setdefault(address, {})[connection] = None
-
-    def leave(self, connection: GuardedProtocol) -> None:
-        """It has gone, or is no stranger any more."""
-        address = self._strangers.pop(connection, None)
-        if address is None:
+    def enter(self, connection: asyncio.Transport, address: str) -> None:
+        now, last = self._unheard
+        if self._is_closed or len(now) + len(last) >= _MOST_UNHEARD:
+            self._turn_away(connection)
             return
-        here = self._by_address[address]
-        del here[connection]
+        network = _network(address)
+        self._strangers[connection] = network
+        self._awaited[connection] = time.monotonic()
+        self._by_network.setdefault(network, []).append(connection)
+        if not now and not last:
+            asyncio.get_running_loop().call_soon(self._end_turn)
+        now.add(connection)
+        if self._sweep is None:
+            self._sweep_soon()
+
+    def leave(self, connection: asyncio.Transport) -> None:
+        """It has gone, or is no stranger any more."""
+        self._awaited.pop(connection, None)
+        network = self._strangers.pop(connection, None)
+        if network is None:
+            return
+        here = self._by_network[network]
+        here.remove(connection)
         if not here:
-            del self._by_address[address]
+            del self._by_network[network]
+
+    def note_head(self, connection: asyncio.Transport) -> None:
+        """Its first head came in time, whatever is in it."""
+        self._awaited.pop(connection, None)
 
     def knows(self, authorization: str) -> bool:
         return self._access.role_of(authorization) is not None
 
-    def _turn_away(self, connection: GuardedProtocol) -> None:
+    def close(self) -> None:
+        """Nobody is let in any more, and who has not asked for anything yet is sent away."""
+        self._is_closed = True
+        for connection in [*self._awaited]:
+            self._turn_away(connection)
+        if self._sweep is not None:
+            self._sweep.cancel()
+
+    # -- room
+
+    def _end_turn(self) -> None:
+        """Those of the last turn but one have been read from: from now on the lot may fall on them."""
+        now, last = self._unheard
+        self._unheard = set(), now
+        if now:
+            asyncio.get_running_loop().call_soon(self._end_turn)
+        for network in {self._strangers[one] for one in last if one in self._strangers}:
+            while len(here := self._by_network.get(network, ())) > MOST_STRANGERS_AN_ADDRESS:
+                if not self._draw_one(here):
+                    break
+        while len(self._strangers) > MOST_STRANGERS and self._draw_one(self._largest_crowd()):
+            pass
+
+    def _largest_crowd(self) -> list[asyncio.Transport]:
+        return max(self._by_network.values(), key=len)
+
+    def _draw_one(self, crowd: list[asyncio.Transport] | tuple[()]) -> bool:
+        """False when nobody of it was heard yet."""
+        now, last = self._unheard
+        heard = [one for one in crowd if one not in now and one not in last]
+        if heard:
+            self._turn_away(heard[random.randrange(len(heard) // 2 + 1)])
+        return bool(heard)
+
+    def _turn_away(self, connection: asyncio.Transport) -> None:
         self.turned_away += 1
         self.leave(connection)
-        connection.transport.abort()
+        connection.abort()
+
+    # -- time
+
+    def _sweep_soon(self) -> None:
+        wait = SECONDS_FOR_A_HEAD / _SWEEPS_A_LIMIT
+        self._sweep = asyncio.get_running_loop().call_later(wait, self._sweep_late)
+
+    def _sweep_late(self) -> None:
+        """One timer for all: they stand in the order in which they came."""
+        since = time.monotonic() - SECONDS_FOR_A_HEAD
+        for connection, came in [*self._awaited.items()]:
+            if came > since:
+                break
+            self._turn_away(connection)
+        self._sweep = None
+        if self._awaited:
+            self._sweep_soon()
 
 
-class GuardedProtocol(HttpToolsProtocol):
-    """One connection. `_head_left` is how many bytes the head that is being read may still have; None while a
-    body is read. `_timer` runs while something is waited for from the other side."""
-
-    door: ClassVar[Door]
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._timer: asyncio.TimerHandle | None = None
-        self._head_left: int | None = LARGEST_HEAD
-        self._wait(SECONDS_FOR_A_HEAD)
-        if self.client is not None:
-            # Over a unix socket there is no address, and only the crawl's owner can connect.
-            self.door.enter(self, self.client[0])
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._wait(None)
-        self.door.leave(self)
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        for piece in self._pieces(data):
-            if self.transport.is_closing():
-                return
-            if self._head_left is None:
-                self._wait(SECONDS_IDLE)
-            super().data_received(piece)
-
-    def _pieces(self, data: bytes) -> Iterator[bytes]:
-        """No more of a head than it may have: the parser joins what it is given, again and again."""
-        while data and self._head_left is not None:
-            if not self._head_left:
-                self._refuse_head()
-                return
-            piece, data = data[: self._head_left], data[self._head_left :]
-            self._head_left -= len(piece)
-            yield piece
-        if data:
-            yield data
-
-    def _refuse_head(self) -> None:
-        self.transport.write(_TOO_LARGE)
-        self.transport.close()
-
-    def _wait(self, seconds: float | None) -> None:
-        """For the other side, so long at most; None when it is our turn."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None if seconds is None else self.loop.call_later(seconds, self._give_up)
-
-    def _give_up(self) -> None:
-        if self.flow.read_paused:
-            # It is us who do not read on.
-            self._wait(SECONDS_IDLE)
-            return
-        self.transport.abort()
-
-    # -- the parser's calls
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._wait(SECONDS_FOR_A_HEAD)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if len(self.headers) >= MOST_FIELDS:
-            raise httptools.HttpParserError("too many fields")
-        super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        given = next((value for name, value in self.headers if name == b"authorization"), b"")
-        if self.door.knows(given.decode("latin-1")):
-            self.door.leave(self)
-        self._head_left = None
-        self._wait(SECONDS_IDLE)
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        self._wait(None)
-        self._head_left = LARGEST_HEAD
-        super().on_message_complete()
-
-
-def guarded(access: Access) -> type[GuardedProtocol]:
-    """The protocol of one server."""
-    return type("Protocol", (GuardedProtocol,), {"door": Door(access)})
+def _network(address: str) -> str:
+    """Whoever has one IPv6 address has 2**64 of them."""
+    if ":" not in address:
+        return address
+    whole = ipaddress.ip_address(address.partition("%")[0])
+    mapped = whole.ipv4_mapped if isinstance(whole, ipaddress.IPv6Address) else None
+    return str(mapped or ipaddress.ip_network((whole, _NETWORK), strict=False))

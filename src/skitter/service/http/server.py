@@ -21,7 +21,8 @@ from skitter.errors import SkitterError, UsageError
 from skitter.service.api_context import ApiContext
 from skitter.service.http.access import UNIX, Access, check_listen
 from skitter.service.http.app import application
-from skitter.service.http.door import SECONDS_IDLE, guarded
+from skitter.service.http.connections import guarded
+from skitter.service.http.door import SECONDS_IDLE, Door
 from skitter.service.http.route_table import ROUTES
 from skitter.service.http.routes import Route
 from skitter.service.metrics.history import recording
@@ -53,13 +54,15 @@ async def answering(
     context: ApiContext, bound: socket.socket, tokens: Access, routes: Sequence[Route]
 ) -> AsyncIterator[None]:
     """Answers whoever connects to this socket, which listens already."""
-    server = _Server(_config(context, tokens, routes))
+    door = Door(tokens)
+    server = _Server(_config(context, tokens, routes, door))
     running = asyncio.create_task(server.serve(sockets=[bound]))
     try:
         await server.ready(running)
         yield
     finally:
         server.should_exit = True
+        door.close()
         await asyncio.gather(running, return_exceptions=True)
 
 
@@ -77,12 +80,12 @@ class _Server(uvicorn.Server):
             await asyncio.sleep(0)
 
 
-def _config(context: ApiContext, tokens: Access, routes: Sequence[Route]) -> uvicorn.Config:
+def _config(context: ApiContext, tokens: Access, routes: Sequence[Route], door: Door) -> uvicorn.Config:
     # Not warnings: that a client sent what is no HTTP is not worth a line each.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     return uvicorn.Config(
         application(context, tokens, routes),
-        http=guarded(tokens),
+        http=guarded(door),
         ws="none",
         lifespan="off",
         log_config=None,

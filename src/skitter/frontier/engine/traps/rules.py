@@ -15,7 +15,7 @@ from skitter.frontier.engine.traps.endless_sections import section_key
 from skitter.frontier.engine.traps.listings import listing_key
 from skitter.frontier.engine.traps.novelty import Resemblance, compare_and_remember, novelty_for
 from skitter.frontier.engine.traps.soft_404 import ask_for_probe, learn_probe
-from skitter.frontier.rows import HostRow, UrlRow
+from skitter.frontier.rows import HostNovelty, HostRow, UrlRow
 from skitter.frontier.tables.transaction import Transaction
 from skitter.frontier.tables.trap_tables import (
     begin_evidence,
@@ -53,6 +53,8 @@ from skitter.urls.skeleton import Skeleton, section, skeleton
 _WORTH_A_PROBE = 18
 # Of a host that repeats itself, one lease takes at most so many URLs of one pattern until more is known of it.
 CAUTIOUS = 8
+# And so many of patterns of which nothing is known, where a host was hardly ever seen to repeat itself.
+_MOST_UNSEEN = 64
 # Pages right under the root have nothing in common: never judged together.
 _ROOT = "/*"
 # Of a host that never repeated itself, so many pages with a query are compared at first, then one pair in so
@@ -335,9 +337,12 @@ class Shares:
     """How many URLs of each pattern one lease may still take, on a host that repeats itself: only a few,
     because a verdict may stop the rest at any moment."""
 
-    def __init__(self, tx: Transaction, ident: bytes) -> None:
+    def __init__(self, tx: Transaction, ident: bytes, novelty: HostNovelty) -> None:
         self._tx = tx
         self._ident = ident
+        # a host that seldom repeats itself is trusted with more of what nobody knows
+        worth = (novelty.novel + novelty.entries) // max(novelty.repeats, 1)
+        self._unseen = min(max(CAUTIOUS, worth), _MOST_UNSEEN)
         # one counter for all patterns of a family of which nothing else is known
         self._left: dict[bytes, list[int]] = {}
         self._of: dict[bytes, list[int]] = {}
@@ -365,7 +370,7 @@ class Shares:
             if seen is not None:
                 most = most_at_once(seen) if seen.points and not seen.exempt else CAUTIOUS
                 return self._left.setdefault(subject, [most])
-        return self._left.setdefault(b"unseen", [CAUTIOUS])
+        return self._left.setdefault(b"unseen", [self._unseen])
 
 
 def _verdict_in_force(tx: Transaction, subject: bytes) -> Stopped | None:
