@@ -27,7 +27,7 @@ QUICK = {
 }
 FULL = """frontier settings sitemaps freshness revisits chaos processes hostile slow near objects reading markdown
     traps adversaries plan importance docs_equal service door paying soak install log takeover rendering
-    tls""".split()
+    tls rendered_crawl""".split()
 VERDICTS = {0: "good", 1: "missed a target or found a fault", 2: "something is missing"}
 
 

@@ -69,6 +69,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     elapsed: float = 0.0
     pages: int = 0
     requisites: int = 0
+    rendered: int = 0
     requests: int = 0
     bytes: int = 0
     rate_now: float = 0.0

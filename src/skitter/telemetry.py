@@ -100,6 +100,9 @@ class Metric(StrEnum):
     REFUSED = "skitter_urls_refused"
     QUEUED = "skitter_queued_urls"
     HOSTS = "skitter_hosts"
+    RENDERINGS = "skitter_renderings"
+    RENDER_SECONDS = "skitter_rendering_seconds_total"
+    RENDER_GAINED = "skitter_rendering_gained_urls_total"
     REVISITS = "skitter_revisits_total"
     WATCHED = "skitter_pages_watched"
     REVISITS_QUEUED = "skitter_revisits_queued"
@@ -233,6 +236,19 @@ METRICS: dict[Metric, Described] = {
     Metric.REFUSED: Described(_GAUGE, "URLs", "Refused, by reason.", "reason", REASONS),
     Metric.QUEUED: Described(_GAUGE, "URLs", "Queued and not leased, by tier.", "tier", TIERS),
     Metric.HOSTS: Described(_GAUGE, "hosts", "Known, by standing.", "standing", STANDINGS),
+    Metric.RENDERINGS: Described(
+        _GAUGE,
+        "pages",
+        "To be rendered and rendered, by where they stand (docs/rendering.md).",
+        "state",
+        ("queued", "leased", "awaiting", "done", "skipped", "failed"),
+    ),
+    Metric.RENDER_SECONDS: Described(
+        _COUNTER, "seconds", "That pages took in browsers, without their waits for answers.", of_crawl=True
+    ),
+    Metric.RENDER_GAINED: Described(
+        _COUNTER, "URLs", "That nobody knew before a page was rendered.", of_crawl=True
+    ),
     Metric.REVISITS: Described(
         _COUNTER,
         "visits",
@@ -481,6 +497,7 @@ class Telemetry:
             elapsed=elapsed,
             pages=pages,
             requisites=self.value(Metric.REQUISITES),
+            rendered=self.value(Metric.RENDERED),
             requests=self.value(Metric.REQUESTS),
             bytes=self.value(Metric.BYTES),
             rate_now=self._rate.at(now),

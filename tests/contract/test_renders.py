@@ -320,3 +320,32 @@ def test_what_looks_whole_is_not_rendered_unless_its_kind_gains(start: Start) ->
         driver.clock.advance(2)
     tasks = lease_renders(driver)
     assert sorted(task.url for task in tasks) == [A + "/item/0", A + "/item/1"]
+
+
+def test_a_kind_is_decided_also_when_its_first_renderings_die_with_the_process(start: Start) -> None:
+    driver = start(AUTO)
+    paths = tuple(f"/item/{number}" for number in range(4))
+    driver.open_host(*(A + path for path in paths))
+    for _ in paths:
+        for lease in driver.lease():
+            driver.answer(lease, SHELL)
+        driver.clock.advance(2)
+    for _ in range(4):
+        assert len(lease_renders(driver)) == 3
+        driver.reopen()
+    for task in lease_renders(driver):
+        rendered(driver, task, linking(f"{task.url}/more"))
+    assert len(lease_renders(driver)) == 1
+
+
+def test_a_page_whose_browser_died_is_rendered_again_but_not_for_ever(start: Start) -> None:
+    driver = start(ALWAYS)
+    (task,) = shown(driver)
+    for _ in range(2):
+        rendered(driver, task, Rendered(ending="died"))
+        (task,) = lease_renders(driver)
+    rendered(driver, task, Rendered(ending="died"))
+    assert lease_renders(driver) == []
+    figures = driver.stats().renderings
+    assert figures is not None
+    assert (figures.done, figures.failed) == (1, 1)

@@ -378,6 +378,8 @@ class RenderRow(msgspec.Struct, array_like=True, gc=False):
     seconds: float = 0.0
     tries: int = 0
     is_sounding: bool = False
+    is_out: bool = False
+    """It was begun, and counts as such for its kind until it ends."""
 
 
 class RenderTally(msgspec.Struct, array_like=True):

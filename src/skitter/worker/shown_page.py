@@ -52,6 +52,7 @@ class ShownPage:
         self._round = task.round
         self._domain = _domain(task.url)
         self._pending: dict[str, asyncio.Future[None]] = {}
+        self._told: set[str] = set()
         self._waited_for: set[str] = set()
         self._saying: asyncio.TimerHandle | None = None
         self._patience: asyncio.TimerHandle | None = None
@@ -87,7 +88,8 @@ class ShownPage:
 
     async def go_on(self) -> None:
         await self._take_permit()
-        self._waited_for |= self._pending.keys()
+        self._waited_for |= self._told
+        self._told = set()
         pending, self._pending = self._pending, {}
         for each in pending.values():
             if not each.done():
@@ -145,6 +147,7 @@ class ShownPage:
             )
             for url in self._pending
         ]
+        self._told = set(self._pending)
         self._give_permit()
         self._patience = asyncio.get_running_loop().call_later(self._limits.patience, self.give_up)
         self._hand_over(self, Rendered(ending=WAITING, awaited=pack(wanted), keeps_tab=True))

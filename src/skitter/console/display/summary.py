@@ -137,6 +137,8 @@ def _fetched(last: Snapshot) -> Iterator[str]:
         yield f"{last.on_topic:,} of {last.scored:,} pages about the topic, {last.on_topic / last.scored:.0%}"
     if last.requisites:
         yield f"{counted(last.requisites, 'file')} that pages need to look as they do"
+    if last.rendered:
+        yield f"{counted(last.rendered, 'page')} rendered in a browser without a network"
     warm = f", {min(1.0, last.reused / last.requests):.0%} on open connections" if last.requests else ""
     yield f"{size(last.bytes)} received in {counted(last.requests, 'request')}{warm}"
     if last.dns_lookups:

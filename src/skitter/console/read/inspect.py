@@ -28,6 +28,7 @@ from skitter.frontier.base import (
     HostStanding,
     HostView,
     PolitenessLedger,
+    RenderFigures,
     RevisitFigures,
     Stats,
 )
@@ -223,6 +224,7 @@ def _stats_lines(found: Stats) -> Iterator[str]:
         yield f"{found.requisites:,} files that pages need to look as they do"
     if found.sitemaps:
         yield f"{found.sitemaps:,} sitemaps and feeds"
+    yield from _renderings(found.renderings)
     yield from _counts(f"URLs known: {known:,}", found.urls)
     yield from _counts(f"Hosts: {sum(found.hosts.values()):,}", found.hosts)
     yield from _counts("Queued by tier", {f"F{i}": n for i, n in enumerate(found.tiers)})
@@ -305,6 +307,16 @@ def _explanation_lines(found: Explanation) -> Iterator[str]:
         yield _line("fetched" if number == 0 else "", _fetch_words(fetch))
     if found.known and not found.fetches:
         yield _line("fetched", "not yet")
+
+
+def _renderings(found: RenderFigures | None) -> Iterator[str]:
+    if found is None:
+        return
+    waits = found.queued + found.leased + found.awaiting
+    yield (
+        f"{found.done:,} pages rendered: {found.changed:,} brought more, {found.gained:,} URLs in all; "
+        f"{found.skipped:,} passed over, {found.failed:,} failed, {waits:,} to come"
+    )
 
 
 def _story_lines(found: Explanation) -> Iterator[str]:

@@ -61,6 +61,8 @@ _ENDED = frozenset(
     (UrlState.COMPLETED, UrlState.GONE, UrlState.DENIED, UrlState.REFUSED, UrlState.DEAD_LETTER)
 )
 SKIPPED, LOST = "skipped", "lost"
+# Endings that may be no fault of the page: its browser was killed, or ran out of memory for others.
+_ACCIDENTS = frozenset(("crashed", "died"))
 
 
 class Renders:
@@ -99,6 +101,7 @@ class Renders:
         found = tables.rendering(tx, key)
         if found is not None:
             _leave(tx, key, found)
+            self._end_out(tx, key, row, found)
         rendering = RenderRow(state=RenderState.QUEUED, why=why, priority=row.priority)
         if found is not None:
             # of the last one that ended, which may turn out the same
@@ -142,14 +145,16 @@ class Renders:
         ident, host = tx.look(host_of(page.url))
         subject = pattern_of(tx.cache, ident, key, page.url).own
         kind = tables.evidence_on(tx, subject)
-        if not row.rounds and host is not None and self.mode_of(host) == rules.AUTO and not row.is_sounding:
+        is_new = not row.is_out and not row.is_sounding
+        if is_new and host is not None and self.mode_of(host) == rules.AUTO:
             may_begin = rules.may_begin(kind)
             if may_begin is None:
                 row.why = f"renderings of its kind bring nothing ({kind.rendered} did not)"
                 self._end(tx, key, row, SKIPPED)
             if not may_begin:
                 return []
-        if not row.tries:
+        if not row.is_out:
+            row.is_out = True
             kind.out += 1
             tables.put_evidence(tx, subject, kind)
         _leave(tx, key, row)
@@ -219,6 +224,9 @@ class Renders:
         row.seconds += result.seconds
         if result.awaited and row.rounds < self._limits.max_rounds:
             self._await(tx, outcome.key, row, page, result)
+            return Settlement(Settled.ACCEPTED, url=page.url)
+        if result.ending in _ACCIDENTS and row.tries - row.rounds < _MOST_TRIES:
+            self.give_back(tx, outcome.key, row)
             return Settlement(Settled.ACCEPTED, url=page.url)
         return self._done(tx, outcome, row, page, result)
 
@@ -304,8 +312,8 @@ class Renders:
         tally.gained += admitted.added
         tally.changed += gained
         tally.failed += not is_good
+        self._learn_kind(tx, key, page, row, gained=gained)
         self._end(tx, key, row, result.ending, note=result.note)
-        self._learn_kind(tx, key, page, gained=gained)
         if is_good:
             remember(tx, key, page, result.simhash)
             tx.put_url(key, page)
@@ -324,6 +332,9 @@ class Renders:
 
     def _end(self, tx: Transaction, key: UrlKey, row: RenderRow, ending: str, note: str = "") -> None:
         _leave(tx, key, row)
+        page = tx.url(key)
+        if page is not None:
+            self._end_out(tx, key, page, row)
         row.state, row.ending, row.slot, row.worker = RenderState.DONE, ending, b"", ""
         row.until, row.awaited = 0.0, 0
         if note:
@@ -334,11 +345,23 @@ class Renders:
         tally.skipped += ending == SKIPPED
         tally.failed += ending == LOST
 
-    def _learn_kind(self, tx: Transaction, key: UrlKey, page: UrlRow, *, gained: bool) -> None:
+    def _learn_kind(
+        self, tx: Transaction, key: UrlKey, page: UrlRow, row: RenderRow, *, gained: bool
+    ) -> None:
         subject = self._kind_of(tx, key, page)
         kind = tables.evidence_on(tx, subject)
         rules.note_rendered(kind, gained=gained)
         tables.put_evidence(tx, subject, kind)
+        row.is_out = False
+
+    def _end_out(self, tx: Transaction, key: UrlKey, page: UrlRow, row: RenderRow) -> None:
+        """It counts no longer as one that was begun."""
+        if row.is_out:
+            row.is_out = False
+            subject = self._kind_of(tx, key, page)
+            kind = tables.evidence_on(tx, subject)
+            kind.out = max(0, kind.out - 1)
+            tables.put_evidence(tx, subject, kind)
 
     # -- questions
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from skitter.clock import SystemClock
-from skitter.frontier.base import Freshness, RevisitFigures, Stats
+from skitter.frontier.base import Freshness, RenderFigures, RevisitFigures, Stats
 from skitter.schedule.revisit import DAY
 from skitter.service.metrics.watch import WATCHED, Watch
 from skitter.telemetry import FRESHNESS, METRICS, REASONS, STATUS_CLASSES, TIERS, Kind, Metric, Telemetry
@@ -35,6 +35,7 @@ def told(
     found |= {metric: {"": value} for metric, value in _of_ledger(stats)}
     found |= _by_label(stats)
     found |= _of_revisits(stats.revisits, watch.freshness.last)
+    found |= _of_renderings(stats.renderings)
     unsynced, seconds = watch.unsynced(now)
     single = {
         Metric.WORKERS: watch.roster.live(now),
@@ -80,6 +81,15 @@ def _by_label(stats: Stats) -> dict[Metric, dict[str, float]]:
         Metric.URLS: _closed(stats.urls, METRICS[Metric.URLS].labels),
         Metric.QUEUED: _closed(tiers, TIERS),
         Metric.HOSTS: _closed(stats.hosts, METRICS[Metric.HOSTS].labels),
+    }
+
+
+def _of_renderings(figures: RenderFigures | None) -> dict[Metric, dict[str, float]]:
+    states = METRICS[Metric.RENDERINGS].labels
+    return {
+        Metric.RENDERINGS: {state: float(getattr(figures, state)) if figures else 0.0 for state in states},
+        Metric.RENDER_SECONDS: {"": figures.seconds if figures else 0.0},
+        Metric.RENDER_GAINED: {"": float(figures.gained) if figures else 0.0},
     }
 
 

@@ -9,6 +9,7 @@ static site has as many pages, with links and text, and a script that only count
 
 from __future__ import annotations
 
+from random import Random
 from typing import NamedTuple
 
 import msgspec
@@ -17,8 +18,7 @@ STYLES = ("xhr", "fetch", "module", "chain", "timer", "element", "inline", "idle
 HTML, SCRIPT, JSON = "text/html; charset=utf-8", "text/javascript; charset=utf-8", "application/json"
 _PER_LIST = 10
 ROBOTS = "User-agent: *\nDisallow: /private/\n"
-_WORDS = """harbour lantern meadow copper violet granite willow ember saffron thistle cobalt juniper marble
-orchid pebble quartz raven sable timber umber velvet walnut yarrow zephyr amber birch cedar dune""".split()
+_SYLLABLES = "ba co du fe gi ho ju ka le mi no pu ra se ti vo wa xe yo zu".split()
 
 
 class Page(NamedTuple):
@@ -83,8 +83,9 @@ def _links(path: str, routes: int) -> list[str]:
 
 
 def _text(name: str) -> str:
-    seed = sum(ord(sign) * (number + 7) for number, sign in enumerate(name))
-    words = [_WORDS[(seed * (number + 3) + number * number) % len(_WORDS)] for number in range(60)]
+    """Words that no other page has: what is alike would be taken for a trap."""
+    chosen = Random(name)
+    words = ("".join(chosen.choices(_SYLLABLES, k=3)) for _ in range(60))
     return f"{name}: " + " ".join(words)
 
 

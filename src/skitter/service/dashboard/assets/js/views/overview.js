@@ -18,7 +18,7 @@ export function overview() {
   const top = glance();
   const drawn = trends();
   const pause = pauseButton(top);
-  const parts = [top, figures(), drawn, standings(), errors(), workers(), lastFetches(), pause];
+  const parts = [top, figures(), renderings(), drawn, standings(), errors(), workers(), lastFetches(), pause];
   const grid = el(
     "div",
     { class: "grid" },
@@ -63,6 +63,27 @@ function figure(name) {
     value,
     note,
   };
+}
+
+// Shown where pages are rendered: how many were, what waits, what they brought and what they cost.
+function renderings() {
+  const words = el("ul", { class: "about" });
+  const element = panel("Renderings", { id: "renderings", class: "panel span-12", hidden: true }, words);
+  const beat = ({ stats: { renderings: found } }) => {
+    element.hidden = !found;
+    if (!found) return;
+    const facts = [
+      `${plural(found.done, "page")} rendered, ${count(found.changed)} of them brought more`,
+      `${plural(found.gained, "URL")} gained`,
+      `${count(found.queued)} wait for a browser, ${count(found.leased)} are in one`,
+      `${count(found.awaiting)} wait for answers`,
+      `${count(found.skipped)} passed over`,
+      found.failed ? `${count(found.failed)} failed` : null,
+      found.done ? `${round(found.seconds / found.done)} s a page in the browser` : null,
+    ];
+    fill(words, facts.filter(Boolean).map((fact) => el("li", {}, fact)));
+  };
+  return { elements: [element], beat };
 }
 
 function figures() {
