@@ -26,7 +26,8 @@ QUICK = {
     "kills": ((), "is a crawl exact that is killed?"),
 }
 FULL = """frontier settings sitemaps freshness revisits chaos processes hostile slow near objects reading markdown
-    traps adversaries docs_equal service door paying soak install log takeover rendering tls""".split()
+    traps adversaries plan importance docs_equal service door paying soak install log takeover rendering
+    tls""".split()
 VERDICTS = {0: "good", 1: "missed a target or found a fault", 2: "something is missing"}
 
 

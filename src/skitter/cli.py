@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from skitter import __version__
 from skitter.console.citizen.arguments import add_citizen
+from skitter.console.citizen.plan_arguments import add_plan
 from skitter.console.display.output import write
 from skitter.console.parser import Parser
 from skitter.console.read.arguments import add_reading
@@ -147,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     add_steering(commands, _command)
     add_working(commands, _command)
     add_citizen(commands, _command)
+    add_plan(commands, _command)
     add_standby(commands, _command)
     _add_settings(commands)
     add_shell(commands, _command, parser, _EPILOG)
@@ -304,6 +306,7 @@ def _add_policy(commands: Any) -> None:
         "--quiet-hours", metavar="HOURS", help="when it is not asked, by its clock: 22:00-06:00,12:00-13:00"
     )
     command.add_argument("--time-zone", metavar="ZONE", help="its clock, such as Europe/Berlin (default UTC)")
+    command.add_argument("--weight", type=_weight, metavar="W", help="how urgent its pages are, from -1 to 1")
     command.add_argument(
         "--ignore-walls", action="store_true", help="its pages are pages, whatever they look like"
     )
@@ -343,6 +346,16 @@ def _not_negative(text: str) -> float:
         value = -1.0
     if not 0 <= value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number, 0 or more")
+    return value
+
+
+def _weight(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 2.0
+    if not -1 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from -1 to 1")
     return value
 
 
@@ -504,6 +517,7 @@ def _policy_change(arguments: argparse.Namespace) -> HostPolicy | None:
         time_zone=arguments.time_zone,
         ignore_walls=arguments.ignore_walls,
         render=arguments.render,
+        weight=arguments.weight,
     )
     if arguments.clear:
         if change != HostPolicy():

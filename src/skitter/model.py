@@ -544,6 +544,10 @@ class HostPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         str | None,
         Meta(description="When it is not asked, by its own clock: `22:00-06:00`, or several with commas."),
     ] = None
+    weight: Annotated[
+        Annotated[float, Meta(ge=-1, le=1)] | None,
+        Meta(description="How urgent its pages are beside those of others, from -1 to 1."),
+    ] = None
     ignore_walls: Annotated[
         bool, Meta(description="Its pages are pages, whatever they look like (walls.mode).")
     ] = False

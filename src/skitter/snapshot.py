@@ -114,3 +114,5 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The latest requests, newest first: what came of each, and its URL."""
     last_error: str = ""
     extractors: dict[str, tuple[int, int]] = {}
+    left: tuple[float, float, float] | None = None
+    """Seconds that are left: at least, likely and at most; None where nothing can be said."""

@@ -20,7 +20,7 @@ ROOT = Path(skitter.__file__).parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "clock", "faultpoints", "confinement", "model", "native", "recent", "snapshot"),
     ("settings", "telemetry", "extras"),
-    ("log", "folder", "schedule", "secret_files"),
+    ("log", "folder", "schedule", "secret_files", "plan"),
     ("urls", "robots", "parse", "focus"),
     ("frontier", "fetch", "archive"),
     ("extend", "identities", "render"),
@@ -44,7 +44,7 @@ ON_SAVED_PAGES = "testing/plugins.py"
 # `skitter.open` is the package's front door: it leads up, and only when somebody calls it.
 FRONT_DOOR = {"__init__": {"collection", "extend", "runtime", "testing"}}
 
-PURE = ("urls", "robots", "parse", "schedule")
+PURE = ("urls", "robots", "parse", "schedule", "plan")
 IMPURE = frozenset(
     """aiodns asyncio http io multiprocessing os pathlib pycurl random rocksdict secrets select shutil signal
     socket sqlite3 ssl subprocess sys tempfile threading time uvloop""".split()
@@ -171,7 +171,7 @@ def test_one_module_knows_rocksdb() -> None:
 CONTRACT_TESTS = Path(__file__).parents[1] / "contract"
 CONTRACT_USES = (
     "skitter.errors skitter.model skitter.settings skitter.testing skitter.frontier.base "
-    "skitter.frontier.link_batches skitter.schedule skitter.urls skitter.robots skitter.parse "
+    "skitter.frontier.link_batches skitter.plan skitter.schedule skitter.urls skitter.robots skitter.parse "
     "tests.contract tests.frontier_fixtures tests.frontier_kit tests.trap_kit tests.keys"
 ).split()
 

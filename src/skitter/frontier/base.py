@@ -52,6 +52,7 @@ from skitter.model import (
     UrlState,
     Verdict,
 )
+from skitter.plan.estimate import Estimate
 from skitter.settings import Settings
 
 REMOTE = "remote:"
@@ -705,6 +706,10 @@ class Frontier(Protocol):
         """How fresh the copies of watched pages are expected to be: a walk over all URLs, in slices."""
         ...
 
+    async def estimate(self) -> Estimate:
+        """How much is left, how long it takes and what limits it: a walk over all hosts, in slices."""
+        ...
+
     async def explain(self, url: str) -> Explanation: ...
 
     async def url_of(self, key: UrlKey) -> str | None:
@@ -776,6 +781,11 @@ class Frontier(Protocol):
 
     async def set_policy(self, host: Host, policy: HostPolicy) -> None:
         """What was refused because the host was blocked, or by its budget, is judged again if that changes."""
+        ...
+
+    async def signal(self, host: Host, useful: float, path: str = "") -> float | None:
+        """Downstream says how useful a host was, from -1 to 1, or those of its URLs whose path begins so. What is
+        thought of it now; None when it is not known."""
         ...
 
     async def allow_private(self, allowed: bool) -> int:

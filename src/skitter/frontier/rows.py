@@ -186,6 +186,25 @@ class HostNovelty(msgspec.Struct, array_like=True, gc=False):
     waited: int = 0
 
 
+class HostGrowth(msgspec.Struct, array_like=True, gc=False):
+    """What estimates are made of: first `answers` of URLs of the host, how many new URLs of it they
+    `brought`, the mean of what the later ones did, and how far apart requests really were (s)."""
+
+    answers: int = 0
+    brought: int = 0
+    recent: float = 0.0
+    gap: float = 0.0
+
+
+class HostRank(msgspec.Struct, array_like=True, gc=False):
+    """How much a host matters: its score by the links of others, and its `worth` by signals from downstream, from
+    -1 to 1; `paths` has the same for those of its URLs whose path begins so."""
+
+    score: float = 0.0
+    worth: float = 0.0
+    paths: dict[str, float] = msgspec.field(default_factory=dict)
+
+
 class HostRow(msgspec.Struct, array_like=True, gc=False):
     """A host. `standing` is a `HostStanding`. `session` is what the last lease left of its cookies, sealed."""
 
@@ -201,6 +220,8 @@ class HostRow(msgspec.Struct, array_like=True, gc=False):
     novelty: HostNovelty = msgspec.field(default_factory=HostNovelty)
     session: bytes = b""
     load: HostLoad | None = None
+    growth: HostGrowth | None = None
+    rank: HostRank | None = None
 
     def is_out_of_reach(self) -> bool:
         return bool(self.health.given_up) or (self.policy is not None and self.policy.blocked)
@@ -476,7 +497,7 @@ class Tally(msgspec.Struct):
     the number of the last verdict; `verdicts` are in force, `domains` of them on domains, and `refusing` of them
     refuse a URL or more. Of a focused crawl `scored` pages were judged, and `on_topic` of them are about it.
     `seeds` counts URLs that were let in under seeds with rules of their own. `renders` is None where nothing was
-    ever to be rendered."""
+    ever to be rendered. `votes` are those that pages gave to other hosts."""
 
     seq: int = 0
     token: int = 0
@@ -511,6 +532,7 @@ class Tally(msgspec.Struct):
     on_topic: int = 0
     seeds: dict[str, int] = msgspec.field(default_factory=dict)
     renders: RenderTally | None = None
+    votes: float = 0.0
 
     @property
     def pages(self) -> int:

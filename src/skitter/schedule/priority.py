@@ -46,6 +46,17 @@ class ByDepthAndLinks:
         return min(SEED_PRIORITY - 1, nearness + 5 * (linking_hosts.bit_length() - 1 if linking_hosts else 0))
 
 
+class ByLinks(ByDepthAndLinks):
+    """What other hosts point at is urgent, 12 for each doubling; how near it is to a seed hardly counts. What its
+    own host is worth comes on top (`schedule/importance.py`)."""
+
+    def priority(self, via: Via, depth: int, linking_hosts: int) -> int:
+        if via is not Via.LINK or depth == 0:
+            return super().priority(via, depth, linking_hosts)
+        nearness = max(25, 46 - depth)
+        return min(SEED_PRIORITY - 1, nearness + 12 * linking_hosts.bit_length())
+
+
 def hinted_priority(hint: float | None) -> int | None:
     """The priority of a page by what its sitemap says, from 0 to 1; None where that says nothing special."""
     if hint is None or hint == 0.5:

@@ -322,6 +322,13 @@ class FrontierSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
             description="Seconds a worker may hold a host unrenewed; those a crawl starts itself at least 60."
         ),
     ] = 60.0
+    importance: Annotated[
+        bool,
+        Doc(
+            description="Pages of hosts that many others link are fetched first, by an estimate that grows with "
+            "the link graph: docs/importance.md."
+        ),
+    ] = False
     tier_weights: Annotated[
         tuple[int, ...], Doc(description="How often the priority tiers F0 to F3 are served.")
     ] = (8, 4, 2, 1)

@@ -114,6 +114,9 @@ class TimeLeft:
         return snapshot.queued / shrunk if shrunk > self.TOO_SLOW else None
 
     def words(self, snapshot: Snapshot) -> str:
+        if snapshot.left is not None and snapshot.phase is not Phase.DONE:
+            low, likely, high = snapshot.left
+            return f"about {span(likely)} ({span(low)} to {span(high)})"
         left = self.seconds(snapshot)
         if left is not None:
             return f"about {span(left)}"

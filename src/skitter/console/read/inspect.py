@@ -433,6 +433,8 @@ def _policy_words(found: HostPolicy) -> str:
     if found.quiet_hours or found.time_zone:
         hours = f"quiet {found.quiet_hours} by the clock of " if found.quiet_hours else "days of "
         words.append(hours + (found.time_zone or "UTC"))
+    if found.weight:
+        words.append(f"weight {found.weight:+g}")
     if found.ignore_walls:
         words.append("its pages are pages, whatever they look like")
     if found.render is not None:

@@ -30,6 +30,7 @@ from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier, Stats
 from skitter.frontier_log import check_log
 from skitter.model import Discovered
+from skitter.plan.estimate import time_left
 from skitter.runtime.lifecycle import (
     admit_seeds,
     bring_back_private,
@@ -44,6 +45,7 @@ from skitter.runtime.stop_signals import on_stop_signal
 from skitter.seeds import hosts_named
 from skitter.service.headline_now import headline_now
 from skitter.service.http.access import Access, check_listen
+from skitter.service.metrics.freshness_readings import EstimateReadings
 from skitter.settings import Settings
 from skitter.settings.load import Loaded
 from skitter.telemetry import Ended, Event, FrontierFigures, Metric, Phase, Snapshot, Telemetry
@@ -261,6 +263,15 @@ def _on_interrupt(
 async def _show(services: CrawlServices, pool: WorkerPool, display: Display) -> None:
     waits = WaitNotes(services.frontier, display, services.log)
     told = Told()
+    try:
+        await _show_on(services, pool, display, waits, told)
+    finally:
+        await told.end()
+
+
+async def _show_on(
+    services: CrawlServices, pool: WorkerPool, display: Display, waits: WaitNotes, told: Told
+) -> None:
     while True:
         phase = Phase.CRAWLING
         if pool.draining:
@@ -282,6 +293,7 @@ class Told:
     def __init__(self) -> None:
         self._headline = self._last_error = ""
         self._last: list[tuple[str, str]] = []
+        self._estimate = EstimateReadings()
         self._made_at = float("-inf")
 
     async def refresh(self, services: CrawlServices, pool: WorkerPool) -> None:
@@ -289,6 +301,7 @@ class Told:
         if 0 <= now - self._made_at < _SENTENCES:
             return
         self._made_at = now
+        self._estimate.begin(frontier, now)
         pool.measure(services.telemetry)
         found = await headline_now(
             frontier, services.committer, services.telemetry, now, is_closing=pool.draining
@@ -301,7 +314,13 @@ class Told:
             self._last_error = f"{_became(failed)} {failed.url} {failed.detail}"
 
     def added_to(self, snapshot: Snapshot) -> Snapshot:
-        return replace(snapshot, headline=self._headline, last=self._last, last_error=self._last_error)
+        left = time_left(self._estimate.last, snapshot.at - self._estimate.at)
+        return replace(
+            snapshot, headline=self._headline, last=self._last, last_error=self._last_error, left=left
+        )
+
+    async def end(self) -> None:
+        await self._estimate.end()
 
 
 def _became(fetch: FetchShown) -> str:

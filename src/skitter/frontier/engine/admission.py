@@ -14,6 +14,7 @@ from skitter.frontier.engine.answers.aliases import name_canonical
 from skitter.frontier.engine.answers.near_duplicates import remember
 from skitter.frontier.engine.bare_seeds import mark_bare, over_http, was_led_to_http
 from skitter.frontier.engine.explain.traps import trap_words
+from skitter.frontier.engine.importance import Importance
 from skitter.frontier.engine.traps.rules import Stopped, Traps, let_sample_through
 from skitter.frontier.engine.traps.verdicts import refuse, release_url
 from skitter.frontier.engine.walks import begin_walk, walk_later
@@ -33,6 +34,7 @@ from skitter.model import (
     Via,
 )
 from skitter.schedule.budgets import allowance
+from skitter.schedule.importance import budget_by_word
 from skitter.schedule.kinds import KINDS
 from skitter.schedule.priority import Prioritizer
 from skitter.settings import PolitenessSettings
@@ -74,7 +76,9 @@ class Admission:
         traps: Traps,
         max_files: int,
         seed_rules: SeedRules | None = None,
+        importance: Importance | None = None,
     ) -> None:
+        self._importance = importance or Importance(False)
         self._seed_rules = seed_rules if seed_rules is not None and seed_rules.are_any else None
         self._max_files = max_files
         self._scope = scope
@@ -179,9 +183,13 @@ class Admission:
             return None
         if host.policy is not None and (host.policy.blocked or host.policy.budget is not None):
             return None
+        if host.rank is not None and (host.rank.worth or host.rank.paths):
+            return None
         if self._scope.is_by_host and self._outside(tx, first.url) is not None:
             return None
         priority = self._priority_of_link(first.priority, first.depth, len(kind[3]) // 2)
+        if first.priority is None:
+            priority = self._importance.raised(tx, first, host, priority)
         way = tx.ways[kind] = ident, host, priority, kind[3]
         return way
 
@@ -252,6 +260,8 @@ class Admission:
             if stopped is not None and not let_sample_through(tx, row, stopped):
                 refuse(tx, found.key, row, *stopped)
                 return Verdict(VerdictKind.REFUSED, Refusal.TRAP, row.rule)
+        if found.priority is None and found.via in _FOLLOWED:
+            row.priority = self._importance.raised(tx, found, known_host, row.priority)
         host = tx.take(ident, known_host, found.host)
         host.queue.admitted += 1
         self.count_for_seed(tx, found.url)
@@ -307,7 +317,7 @@ class Admission:
             if linker and len(marks) < len(_ENOUGH) and not has_linker(marks, linker):
                 marks += linker
         tx.cache.recent.put(found.key, marks)
-        urgency = self._urgency(found, row, marks)
+        urgency = self._urgency(tx, found, row, marks)
         is_nearer = found.nesting < row.found.nesting and _is_ranked(found)
         if is_nearer:
             row.found.nesting = found.nesting
@@ -315,11 +325,13 @@ class Admission:
             row.linkers = marks
             tx.reprioritise(found.key, row, urgency)
 
-    def _urgency(self, found: Discovered, row: UrlRow, marks: bytes) -> int:
+    def _urgency(self, tx: Transaction, found: Discovered, row: UrlRow, marks: bytes) -> int:
         """Of a URL that waits and is linked again. Where links have priorities of their own, theirs count."""
         said = found.priority if _is_ranked(found) else None
         if said is None:
             said = self._prioritizer.priority(row.found.via, row.found.depth, len(marks) // 2)
+            if self._importance.enabled:
+                said = self._importance.raised(tx, found, tx.look(found.host)[1], said)
         return max(row.priority, said)
 
     def judge(self, tx: Transaction, found: Discovered) -> Refused | None:
@@ -385,7 +397,10 @@ class Admission:
         budget = self._budget if policy is None or policy.budget is None else policy.budget
         if not budget:
             return None
-        return budget if host is None else _earned(budget, host)
+        if host is None:
+            return budget
+        worth = host.rank.worth if host.rank is not None else 0.0
+        return budget_by_word(_earned(budget, host), worth)
 
     def room(self, tx: Transaction, host: Host) -> int | None:
         """How many more URLs of a host its budget has room for; None where there is no limit."""

@@ -51,6 +51,7 @@ from skitter.frontier.engine.explain.traps import trap_views
 from skitter.frontier.engine.explain.views import Views
 from skitter.frontier.engine.forgetting import Forgetting
 from skitter.frontier.engine.health import Health
+from skitter.frontier.engine.importance import Importance, hear
 from skitter.frontier.engine.judging import judge
 from skitter.frontier.engine.leasing import Leasing
 from skitter.frontier.engine.load_limits import open_again
@@ -101,7 +102,8 @@ from skitter.model import (
     UrlState,
     Verdict,
 )
-from skitter.schedule.priority import ByDepthAndLinks, Prioritizer
+from skitter.plan.estimate import Estimate
+from skitter.schedule.priority import ByDepthAndLinks, ByLinks, Prioritizer
 from skitter.settings import KeySettings, Settings
 from skitter.settings.toml_text import toml_value
 from skitter.urls.canonical import host_id, normalise
@@ -164,13 +166,15 @@ class EngineFrontier:
         self._holds = bool(settings.archive.url)
         scope = Scope(settings.crawl, settings.fetch.max_redirects, settings.focus.tunnel)
         traps = Traps(settings.traps)
+        importance = Importance(settings.frontier.importance)
         self._admission = Admission(
             scope,
             settings.politeness,
-            prioritizer or ByDepthAndLinks(),
+            prioritizer or (ByLinks() if settings.frontier.importance else ByDepthAndLinks()),
             traps,
             settings.sitemaps.max_files,
             _seed_rules(settings),
+            importance,
         )
         addresses = Addresses(settings.politeness.address_rate)
         self._readmission = Readmission(
@@ -181,7 +185,14 @@ class EngineFrontier:
         self._health = Health(settings)
         self._revisits = Revisits(settings)
         self._settling = Settling(
-            settings, self._admission, self._health, addresses, traps, self._revisits, self._renders
+            settings,
+            self._admission,
+            self._health,
+            addresses,
+            traps,
+            self._revisits,
+            self._renders,
+            importance,
         )
         self._views = Views(self._cache, self._admission, settings)
         self._settings = settings
@@ -423,6 +434,11 @@ class EngineFrontier:
             if policy.verify_tls is False and not (before and before.verify_tls is False):
                 forgive_certificate(row)
 
+    async def signal(self, host: Host, useful: float, path: str = "") -> float | None:
+        async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+            row = tx.touch(host_id(host))
+            return None if row is None else hear(tx, row, useful, path)
+
     async def allow_private(self, allowed: bool) -> int:
         was_allowed = self._cache.note(Note.ALLOWS_PRIVATE) is not None
         if allowed == was_allowed:
@@ -497,6 +513,15 @@ class EngineFrontier:
 
     async def freshness(self) -> Freshness:
         walk = FreshnessWalk(self._cache, self._clock.now() + self._cache.skew)
+        start: Cursor | None = queries.FROM_THE_START
+        while start is not None:
+            await self._cache.quiet()
+            start = walk.go_on(start)
+            await asyncio.sleep(0)
+        return walk.result()
+
+    async def estimate(self) -> Estimate:
+        walk = self._views.work_walk(self._clock.now() + self._cache.skew)
         start: Cursor | None = queries.FROM_THE_START
         while start is not None:
             await self._cache.quiet()

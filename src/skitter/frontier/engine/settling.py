@@ -26,6 +26,7 @@ from skitter.frontier.engine.answers.robots import RobotsAnswers
 from skitter.frontier.engine.answers.sitemaps import LISTED, Sitemaps
 from skitter.frontier.engine.bare_seeds import seed_over_http, take_bare_seeds
 from skitter.frontier.engine.health import Health, asked_wait
+from skitter.frontier.engine.importance import Importance
 from skitter.frontier.engine.load_limits import count_request
 from skitter.frontier.engine.outlinks import Admitted, admit_links
 from skitter.frontier.engine.renders import Renders
@@ -34,7 +35,7 @@ from skitter.frontier.engine.traps import endless_sections, listings
 from skitter.frontier.engine.traps.rules import Traps
 from skitter.frontier.engine.uploads.not_uploaded import hold
 from skitter.frontier.link_batches import pack
-from skitter.frontier.rows import Gap, HostRow, UrlRow
+from skitter.frontier.rows import Gap, HostGrowth, HostRow, UrlRow
 from skitter.frontier.tables.slots import host_of_slot, tier_of_slot
 from skitter.frontier.tables.transaction import Transaction
 from skitter.model import (
@@ -53,7 +54,9 @@ from skitter.model import (
     UrlKey,
     UrlState,
 )
+from skitter.plan.growth import smoothed_in
 from skitter.schedule.kinds import KINDS
+from skitter.schedule.politeness import smoothed
 from skitter.schedule.priority import REVISITS
 from skitter.schedule.retry import RULES, attempts_allowed, wait_after
 from skitter.settings import Settings
@@ -63,6 +66,8 @@ from skitter.urls.keys import host_part
 _GONE = (404, 410)
 # Times are floats since the epoch: differences below this are rounding.
 _CLOCK_GRAIN = 0.000_01
+# A pause that is longer (s) is one of the crawl, not of its pace.
+_LONG_GAP = 60.0
 _STALE = Settlement(Settled.STALE)
 _ROBOTS_SETTLED = Settlement(Settled.ACCEPTED)
 _NONE_ADMITTED = Admitted(0, 0, 0, [])
@@ -82,7 +87,9 @@ class Settling:
         traps: Traps,
         revisits: Revisits,
         renders: Renders,
+        importance: Importance,
     ) -> None:
+        self._importance = importance
         self._traps = traps
         self._renders = renders
         self._retry = settings.retry
@@ -165,6 +172,8 @@ class Settling:
             margin = seconds - required
             early = sent_at < host.pace.last_ended - _CLOCK_GRAIN
             tally.gaps += 1
+            if host.growth is not None and seconds < _LONG_GAP + 2 * required:
+                host.growth.gap = smoothed(host.growth.gap, seconds)
             if early or margin < -_CLOCK_GRAIN:
                 tally.violations += 1
             if host.pace.tightest is None or margin < host.pace.tightest.margin():
@@ -238,12 +247,16 @@ class Settling:
                 self._revisits.settled(tx, host, row, outcome, copy)
             tx.put_url(outcome.key, row)
             tx.count(state, 1)
-        admitted, left_out = _NONE_ADMITTED, 0
+        admitted, left_out, known_before = _NONE_ADMITTED, 0, host.queue.admitted
         if link_batches:
             if link_batches[0].via in LISTED:
                 link_batches, left_out = self._listed(tx, link_batches)
             admitted = admit_links(tx, self._admission, host_part(outcome.key), link_batches)
         added, known, refused, fresh = admitted
+        if is_first:
+            _note_growth(host, host.queue.admitted - known_before)
+            if self._importance.enabled and link_batches:
+                self._importance.vote(tx, host_part(outcome.key), host, link_batches)
         if copy is not None and KINDS[row.found.kind].lists_urls:
             self._revisits.read_file(tx, host, row, outcome, added)
         known += already_sent
@@ -403,6 +416,16 @@ class Settling:
         wait = max(wait_after(result.kind, row.attempts, self._retry.backoff), asked_wait(result))
         row.due = outcome.ended_at + wait
         tx.add_due(outcome.key, row.due)
+
+
+def _note_growth(host: HostRow, brought: int) -> None:
+    """For estimates: a URL had its first answer, which brought so many new URLs of its host."""
+    growth = host.growth
+    if growth is None:
+        growth = host.growth = HostGrowth()
+    growth.answers += 1
+    growth.brought += brought
+    growth.recent = smoothed_in(growth.recent, growth.answers, brought)
 
 
 def _in_our_time(outcome: Outcome, skew: float) -> Outcome:

@@ -20,6 +20,7 @@ from skitter.service.http.problem import Trouble
 from skitter.service.http.routes import TEXT, Call, Route
 from skitter.service.steering import hosts as steering
 from skitter.service.steering.hosts import LONGEST_NAME, HostsRetried, Policies, PolicyAsked, known
+from skitter.service.steering.signals import SignalsAsked, SignalsHeard, hear_signals
 
 _GROUP = "hosts"
 
@@ -65,6 +66,10 @@ async def set_policy(context: ApiContext, call: Call[PolicyAsked, None]) -> Poli
 
 async def retry_host(context: ApiContext, call: Call[None, None]) -> HostsRetried:
     return await steering.retry(context.steered, call.path["host"], context.clock.now())
+
+
+async def signals(context: ApiContext, call: Call[SignalsAsked, None]) -> SignalsHeard:
+    return await hear_signals(context.steered, call.body)
 
 
 ROUTES = (
@@ -119,6 +124,22 @@ ROUTES = (
         body=PolicyAsked,
         answer=Policies,
         problems=(Trouble.UNKNOWN_HOST, Trouble.BAD_SETTING),
+    ),
+    Route(
+        method="POST",
+        path="/v1/signals",
+        role=Role.OPERATOR,
+        group=_GROUP,
+        summary="Say that hosts, or parts of them, were useful or not",
+        detail=(
+            "Each signal moves what is thought of the host by a third of the way. Its new URLs become more or "
+            "less urgent by up to 20 points, and its budget up to four times as large or a quarter. All signals "
+            "count, or none where a host is not known."
+        ),
+        call=signals,
+        body=SignalsAsked,
+        answer=SignalsHeard,
+        problems=(Trouble.UNKNOWN_HOST,),
     ),
     Route(
         method="POST",

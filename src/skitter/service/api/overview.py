@@ -12,6 +12,7 @@ from skitter.committer.report import FetchShown, shown
 from skitter.frontier.base import UrlList
 from skitter.headline import Headline
 from skitter.model import UrlState
+from skitter.plan.estimate import Estimate, time_left
 from skitter.recent import LastFetches
 from skitter.service.api_context import ApiContext
 from skitter.service.headline_now import headline_now
@@ -33,7 +34,8 @@ _CURSOR = "^([0-9a-f]{2}){0,64}$"
 class CrawlNow(msgspec.Struct, frozen=True, kw_only=True):
     """`headline` says in a sentence how the crawl does. `anchors` are prefixes that seeds brought into scope, the
     first few of `anchor_count` (counted up to 1,000). `started_at` is when this process began with the crawl;
-    `disk_used` is what the crawl's folder takes."""
+    `disk_used` is what the crawl's folder takes. `left` are the seconds that are left: at least, likely and at
+    most; null where nothing can be said."""
 
     now: float
     name: str
@@ -45,6 +47,14 @@ class CrawlNow(msgspec.Struct, frozen=True, kw_only=True):
     anchor_count: int
     disk_free: int
     disk_used: int
+    left: tuple[float, float, float] | None
+
+
+class EstimateNow(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left, as it was found at `at`; null while the first walk over the hosts fails."""
+
+    at: float
+    estimate: Estimate | None
 
 
 class WorkerNow(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +100,7 @@ async def crawl_now(context: ApiContext, call: Call[None, None]) -> CrawlNow:
     workers = context.watch.roster.live(now) if context.registry is not None else None
     found = await headline_now(context.frontier, context.committer, context.telemetry, now, workers=workers)
     anchors = await context.frontier.anchors(limit=_MOST_ANCHORS)
+    await context.watch.estimate.read(context.frontier, now)
     return CrawlNow(
         now=now,
         name=context.folder.path.absolute().name,
@@ -101,7 +112,14 @@ async def crawl_now(context: ApiContext, call: Call[None, None]) -> CrawlNow:
         anchor_count=len(anchors),
         disk_free=free_bytes(context.folder.path),
         disk_used=await context.disk_use.bytes(now),
+        left=time_left(context.watch.estimate.last, now - context.watch.estimate.at),
     )
+
+
+async def estimate(context: ApiContext, call: Call[None, None]) -> EstimateNow:
+    readings = context.watch.estimate
+    found = await readings.read(context.frontier, context.clock.now())
+    return EstimateNow(at=readings.at, estimate=found)
 
 
 async def workers(context: ApiContext, call: Call[None, None]) -> Workers:
@@ -153,6 +171,16 @@ ROUTES = (
         summary="The crawl at a glance: how it does in a sentence, its seeds, its disk",
         call=crawl_now,
         answer=CrawlNow,
+    ),
+    Route(
+        method="GET",
+        path="/v1/estimate",
+        role=Role.READ,
+        group=_GROUP,
+        summary="What is left: URLs, pages, bytes and time with their bands, and what limits it",
+        detail="Made anew every few seconds at most, by a walk over all hosts. A band is low, likely and high.",
+        call=estimate,
+        answer=EstimateNow,
     ),
     Route(
         method="GET",

@@ -159,7 +159,7 @@ async def recording(context: ApiContext) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            await context.watch.freshness.end()
+            await context.watch.end_walks()
         return
     context.watch.history = history
     await _sample(context, history)
@@ -171,7 +171,7 @@ async def recording(context: ApiContext) -> AsyncIterator[None]:
         sampling.cancel()
         await asyncio.wait((sampling,))
         await _sample(context, history)
-        await context.watch.freshness.end()
+        await context.watch.end_walks()
         history.close()
         if not sampling.cancelled():
             sampling.result()

@@ -18,7 +18,7 @@ from skitter.model import (
     UrlState,
 )
 from skitter.recent import Roster, Troubles
-from skitter.service.metrics.freshness_readings import FreshnessReadings
+from skitter.service.metrics.freshness_readings import EstimateReadings, FreshnessReadings
 from skitter.service.metrics.readings import Readings
 from skitter.telemetry import Metric, Telemetry
 
@@ -53,9 +53,15 @@ class Watch:
         self.roster = Roster()
         self.readings = Readings()
         self.freshness = FreshnessReadings()
+        self.estimate = EstimateReadings()
         self.history: History | None = None
         """While it is recorded; see `service/history.py`."""
         self._unsynced = self._being_synced = _NOTHING
+
+    async def end_walks(self) -> None:
+        """Before the store is closed."""
+        await self.freshness.end()
+        await self.estimate.end()
 
     def leased(self, worker: str, leases: int, now: float) -> None:
         self.roster.record(worker, now)

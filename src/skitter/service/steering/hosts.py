@@ -40,6 +40,7 @@ class PolicyAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     time_zone: Annotated[str, Meta(max_length=100)] | None = None
     ignore_walls: bool = False
     render: Literal["never", "auto", "always"] | None = None
+    weight: Annotated[float, Meta(ge=-1, le=1)] | None = None
 
 
 class PolicyInForce(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +90,7 @@ async def set_policy(crawl: Steered, host: str, asked: PolicyAsked) -> Policies:
         time_zone=asked.time_zone or None,
         ignore_walls=asked.ignore_walls,
         render=asked.render,
+        weight=asked.weight,
     )
     if complaint := complaint_about_policy(decided):
         raise Problem(Trouble.BAD_SETTING, complaint)

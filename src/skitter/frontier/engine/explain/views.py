@@ -30,6 +30,7 @@ from skitter.frontier.engine.explain.host_report import fetch_fields, host_repor
 from skitter.frontier.engine.explain.lists import outlook, some_urls
 from skitter.frontier.engine.explain.renderings import next_rendering_at, render_figures, rendering_words
 from skitter.frontier.engine.explain.traps import trap_words
+from skitter.frontier.engine.explain.work_left import WorkWalk
 from skitter.frontier.engine.load_limits import closed_words, is_closed
 from skitter.frontier.engine.readmission import as_found
 from skitter.frontier.engine.revisit_budget import visits_a_second
@@ -237,6 +238,9 @@ class Views:
             policy=row.policy,
             smallest_gap=row.pace.tightest.seconds if row.pace.tightest else None,
         )
+
+    def work_walk(self, now: float) -> WorkWalk:
+        return WorkWalk(self._cache, self._settings, now, self._delay_why)
 
     def outlook(self, limit: int) -> list[HostOutlook]:
         return outlook(self._cache, limit, self._delay_why)

@@ -34,11 +34,18 @@ function about(found) {
     el("b", {}, found.name),
     seeds(found),
     `running for ${seconds(Math.max(0, found.now - found.started_at))}`,
+    left(found),
     `${size(found.disk_used)} on the disk, ${size(found.disk_free)} free`,
     found.max_pages ? `at most ${plural(found.max_pages, "page")}` : null,
     `skitter ${found.version}`,
   ];
   return el("ul", { class: "about" }, facts.filter(Boolean).map((fact) => el("li", {}, fact)));
+}
+
+function left({ left: band }) {
+  if (!band) return null;
+  const [low, likely, high] = band.map((value) => seconds(Math.round(value)));
+  return `about ${likely} left (${low} to ${high})`;
 }
 
 function seeds({ anchors, anchor_count: all }) {
