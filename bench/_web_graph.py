@@ -25,6 +25,7 @@ class WebGraph:
     links: list[list[int]]
     first_page: list[int]
     ranks: list[float]
+    is_farm: list[bool]
 
     @property
     def pages(self) -> int:
@@ -57,7 +58,7 @@ def web_graph(seed: int, hosts: int, farms_share: float = 0.35) -> WebGraph:
         _links(page, host_of[page], sizes, first, reach, farms, is_farm, randomly)
         for page in range(len(host_of))
     ]
-    return WebGraph(host_of, links, first, _page_rank(links))
+    return WebGraph(host_of, links, first, _page_rank(links), is_farm)
 
 
 def _links(

@@ -114,10 +114,12 @@ def mass(graph: WebGraph, order: Sequence[int]) -> float:
 def judge(seed: int, hosts: int, capacity: int, farms: float) -> dict[str, float]:
     progress(f"seed {seed}: the graph and its ranks")
     graph = web_graph(seed, hosts, farms)
-    # seeds that nobody chose: the middle of the field
     by_rank = sorted(range(graph.pages), key=lambda page: -graph.ranks[page])
-    seeds = [graph.first_page[graph.host_of[page]] for page in by_rank[graph.pages // 5 :: graph.pages // 7]]
-    seeds = list(dict.fromkeys(seeds))[:_SEEDS]
+    # what operators begin with: sites of people, from the middle of the field
+    homes = [
+        page for page in by_rank if page in set(graph.first_page) and not graph.is_farm[graph.host_of[page]]
+    ]
+    seeds = homes[len(homes) // 3 : len(homes) // 3 + _SEEDS]
     found = {"pages": float(graph.pages), "breadth first": mass(graph, breadth_first(graph, seeds))}
     cpu: dict[bool, list[float]] = {False: [], True: []}
     for importance in (False, True, False, True):

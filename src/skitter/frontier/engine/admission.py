@@ -317,7 +317,7 @@ class Admission:
             if linker and len(marks) < len(_ENOUGH) and not has_linker(marks, linker):
                 marks += linker
         tx.cache.recent.put(found.key, marks)
-        urgency = self._urgency(tx, found, row, marks)
+        urgency = self._urgency(found, row, marks)
         is_nearer = found.nesting < row.found.nesting and _is_ranked(found)
         if is_nearer:
             row.found.nesting = found.nesting
@@ -325,13 +325,16 @@ class Admission:
             row.linkers = marks
             tx.reprioritise(found.key, row, urgency)
 
-    def _urgency(self, tx: Transaction, found: Discovered, row: UrlRow, marks: bytes) -> int:
+    def _urgency(self, found: Discovered, row: UrlRow, marks: bytes) -> int:
         """Of a URL that waits and is linked again. Where links have priorities of their own, theirs count."""
         said = found.priority if _is_ranked(found) else None
         if said is None:
             said = self._prioritizer.priority(row.found.via, row.found.depth, len(marks) // 2)
-            if self._importance.enabled:
-                said = self._importance.raised(tx, found, tx.look(found.host)[1], said)
+            if self._importance.enabled and marks != row.linkers:
+                # what its host added when it was found stays
+                said += row.priority - self._prioritizer.priority(
+                    row.found.via, row.found.depth, len(row.linkers) // 2
+                )
         return max(row.priority, said)
 
     def judge(self, tx: Transaction, found: Discovered) -> Refused | None:
