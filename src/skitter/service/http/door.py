@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import random
-import time
 
 from skitter.service.http.access import Access
 
@@ -51,7 +50,7 @@ class Door:
             return
         network = _network(address)
         self._strangers[connection] = network
-        self._awaited[connection] = time.monotonic()
+        self._awaited[connection] = asyncio.get_running_loop().time()
         self._by_network.setdefault(network, []).append(connection)
         if not now and not last:
             asyncio.get_running_loop().call_soon(self._end_turn)
@@ -124,7 +123,7 @@ class Door:
 
     def _sweep_late(self) -> None:
         """One timer for all: they stand in the order in which they came."""
-        since = time.monotonic() - SECONDS_FOR_A_HEAD
+        since = asyncio.get_running_loop().time() - SECONDS_FOR_A_HEAD
         for connection, came in [*self._awaited.items()]:
             if came > since:
                 break
