@@ -13,6 +13,8 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import random
+from bisect import bisect_left
+from collections.abc import Sequence
 
 from skitter.service.http.access import Access
 
@@ -102,12 +104,13 @@ class Door:
     def _largest_crowd(self) -> list[asyncio.Transport]:
         return max(self._by_network.values(), key=len)
 
-    def _draw_one(self, crowd: list[asyncio.Transport] | tuple[()]) -> bool:
-        """False when nobody of it was heard yet."""
+    def _draw_one(self, crowd: Sequence[asyncio.Transport]) -> bool:
+        """False when nobody of it was heard yet. They stand in the order in which they came, so the unheard ones
+        are the last; looking at all of them took more than all else here."""
         now, last = self._unheard
-        heard = [one for one in crowd if one not in now and one not in last]
+        heard = bisect_left(crowd, True, key=lambda one: one in now or one in last)
         if heard:
-            self._turn_away(heard[random.randrange(len(heard) // 2 + 1)])
+            self._turn_away(crowd[int(random.random() * (heard // 2 + 1))])
         return bool(heard)
 
     def _turn_away(self, connection: asyncio.Transport) -> None:
