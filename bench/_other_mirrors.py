@@ -95,7 +95,7 @@ def heritrix_command(home: Path, folder: Path, seeds: str, overrides: Mapping[st
         f"{home}/lib/*",
         "org.archive.crawler.Heritrix",
     ]
-    console = ["-a", "bench:bench", "-p", str(_free_port()), "-j", str(folder / "jobs")]
+    console = ["-a", "bench:bench", "-p", str(free_port()), "-j", str(folder / "jobs")]
     return [*java, *console, "--run-job", "bench"]
 
 
@@ -138,7 +138,7 @@ def _trust(site: Site) -> dict[str, str]:
     return {"SSL_CERT_FILE": str(site.ca_file)} if site.ca_file else {}
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

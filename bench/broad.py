@@ -79,7 +79,7 @@ class Pass(msgspec.Struct, kw_only=True):
             "pages": float(self.pages),
             "pages_per_second": self.rate,
             "politeness_allows": self.allowed,
-            "share_of_what_is_asked": self.rate / min(self.allowed, ASKED),
+            "share_of_what_is_asked": self.rate / max(1.0, min(self.allowed, ASKED)),
             "seconds_to_steady_state": self.reached,
             "politeness_violations": float(self.violations),
             "requests_per_connection": self.per_connection,
@@ -122,7 +122,7 @@ def crawl(crawler: Crawler, options: argparse.Namespace, words: str) -> Pass:
             elsewhere = machine_cpu() - before - usage.cpu
             web.stop()
             requests = web.requests()
-        said = (folder / "output").read_bytes()[-400:].decode("utf-8", "replace")
+        said = (folder / "output").read_bytes()[-2000:].decode("utf-8", "replace")
     if not requests:
         progress(f"{words}: not one request; it said: {said}")
     found = steady(requests, began, began + min(options.seconds, usage.wall))
