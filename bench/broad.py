@@ -220,12 +220,14 @@ def crawlers(names: Sequence[str], options: argparse.Namespace) -> tuple[dict[st
     running, absent = {"skitter": by_skitter()}, {"wget2": "it has no delay by host"}
     if "crawlee" in names:
         absent["Crawlee"] = "it has no delay by host"
+    if "katana" in names:
+        absent["Katana"] = "it has no delay by host"
     for python in options.python:
         _add(running, absent, f"skitter ({python})", installed.skitter_on(python), by_skitter)
     if "scrapy" in names and (python := peers_python()) is not None:
         running["Scrapy"] = by_scrapy(python, options.scrapy)
     for name, (title, had, _) in COMPILED.items():
-        if name in names:
+        if name in names and title not in absent:
             _add(running, absent, title, had(), COMMANDS.get(name))
     return running, absent
 
