@@ -15,11 +15,12 @@ from skitter.model import (
     RecordAt,
     Rendered,
     RenderTask,
+    SegmentMark,
     Standby,
     TaskKind,
     Via,
 )
-from skitter.settings import CrawlSettings, Settings
+from skitter.settings import ArchiveSettings, CrawlSettings, Settings
 from skitter.settings.rendering import RenderSettings
 from skitter.urls.canonical import host_of
 from tests.contract.conftest import Start
@@ -311,7 +312,7 @@ def test_a_kind_that_gains_nothing_is_left_alone_and_explain_says_so(start: Star
 
 
 def test_what_looks_whole_is_not_rendered_unless_its_kind_gains(start: Start) -> None:
-    driver = start(AUTO)
+    driver = start(replace(AUTO, render=RenderSettings(share=0.0)))
     driver.open_host(*(f"{A}/item/{number}" for number in range(2)), A + "/item/9", A + "/about")
     pages = {A + "/about": SCRIPTED, A + "/item/9": SCRIPTED}
     for _ in range(4):
@@ -349,3 +350,55 @@ def test_a_page_whose_browser_died_is_rendered_again_but_not_for_ever(start: Sta
     figures = driver.stats().renderings
     assert figures is not None
     assert (figures.done, figures.failed) == (1, 1)
+
+
+def test_a_rendering_whose_record_was_lost_with_its_segment_is_made_again(start: Start) -> None:
+    driver = start(replace(ALWAYS, archive=ArchiveSettings(url="s3://bucket/archive")))
+    mark = SegmentMark("s-00000.warc.gz", 100, 10)
+    later = SegmentMark("s-00001.warc.gz", 100, 10)
+    driver.open_host(A + "/")
+    lease = driver.lease_one()
+    driver.settle(driver.outcome(lease, SHELL), marks=[mark])
+    driver.stored(mark.segment)
+    (task,) = lease_renders(driver)
+    made = replace(DONE, record=RecordAt(later.segment, 10, 20))
+    driver.settle(outcome(driver, task, made), marks=[later])
+    driver.lost(later.segment)
+    (again,) = lease_renders(driver)
+    assert (again.url, again.digest) == (A + "/", b"")
+
+
+def test_when_a_host_runs_dry_a_page_of_each_kind_that_looks_whole_is_sounded_once(start: Start) -> None:
+    driver = start(AUTO)
+    driver.open_host(*(f"{A}/item/{number}" for number in range(4)), A + "/about")
+    scripted = replace(SCRIPTED, content_type="text/html")
+    lease = driver.lease_one()
+    for number, task in enumerate(lease.tasks):
+        assert lease_renders(driver) == []
+        page = replace(scripted, digest=bytes((number,)) * 32, simhash=0xF0F0F0F << 8 * number)
+        driver.settle(driver.outcome(lease, page, task))
+        driver.clock.advance(5)
+    tasks = {task.url: task for task in lease_renders(driver)}
+    about = tasks.pop(A + "/about")
+    (item,) = tasks.values()
+    rendered(driver, about, replace(DONE, text=10))
+    rendered(driver, item, linking(A + "/hidden"))
+    # what was taken for whole is caught up with
+    assert len(lease_renders(driver)) == 3
+    assert "a sounding" in " ".join(driver.explain(item.url).rendering)
+    for lease in driver.lease():
+        driver.answer(lease, scripted)
+    assert lease_renders(driver) == []
+
+
+def test_soundings_take_no_more_than_their_share_of_the_time(start: Start) -> None:
+    driver = start(replace(AUTO, render=RenderSettings(share=0.0)))
+    driver.open_host(A + "/", "http://b.test/")
+    for lease in driver.lease():
+        driver.answer(lease, SCRIPTED)
+        driver.clock.advance(1)
+    for task in lease_renders(driver):
+        rendered(driver, task, replace(DONE, text=10, seconds=1.0))
+    driver.admit(discovered("http://c.test/", via=Via.SEED, depth=0))
+    driver.serve(3, SCRIPTED)
+    assert lease_renders(driver) == []

@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 from pyarrow.parquet import ParquetFile
 
-from tests.e2e.command import ENVIRON, said, serving_site, skitter
+from skitter.errors import UsageError
+from skitter.render.browser import find_program
+from skitter.settings.rendering import RenderSettings
+from skitter.testing.apps.sites import AppsPlan
+from skitter.testing.apps.web import AppsWeb
+from tests.e2e.command import ENVIRON, command, said, serving_site, skitter
 from tests.e2e.test_identities import PASSWORD, ForumServer
 from tests.e2e.test_identities import server as server  # a fixture
 from tests.raw_server import RawServer
@@ -153,3 +158,31 @@ def test_every_example_is_listed_and_run() -> None:
         if file.suffix in (".py", ".toml"):
             assert f"]({file.name})" in listed
             assert f'"{file.name}"' in run
+
+
+def test_products_of_a_single_page_app_are_extracted_from_its_rendered_pages(tmp_path: Path) -> None:
+    needs_a_browser()
+    plan = AppsPlan(apps=1, routes=5, sites=0)
+    folder = tmp_path / "shop"
+    with AppsWeb(plan) as web:
+        file = folder.with_suffix(".toml")
+        file.write_text(QUICK.format(port=web.port))
+        arguments = ("--into", folder, "--config", file, "--render", "auto")
+        plugin = ("--with", EXAMPLES / "app_shop.py")
+        done = subprocess.run(
+            command("crawl", *plan.seeds, *arguments, *plugin), capture_output=True, env=ENVIRON, timeout=600
+        )
+        assert done.returncode == 0, done.stderr
+    target = tmp_path / "products.parquet"
+    said(skitter("export", folder, "--to", "parquet", target, "--items", "Product"))
+    rows = ParquetFile(target).read().to_pylist()
+    assert sorted((row["title"], row["price"]) for row in rows) == [
+        (f"shop 0 /item/{number}", 9.5 + number) for number in range(3)
+    ]
+
+
+def needs_a_browser() -> None:
+    try:
+        find_program(RenderSettings())
+    except UsageError:
+        pytest.skip("needs the Debian package chromium-headless-shell")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -71,7 +72,7 @@ def records(folder: Path) -> list[Record]:
     return found
 
 
-def test_every_route_of_every_app_is_found_and_no_static_page_is_rendered(
+def test_every_route_of_every_app_is_found_and_hardly_a_static_page_is_rendered(
     crawled: Path, web: AppsWeb
 ) -> None:
     asked = {(row.host, row.path) for row in web.requests()}
@@ -79,7 +80,9 @@ def test_every_route_of_every_app_is_found_and_no_static_page_is_rendered(
         assert {path for path in PLAN.paths(host) if (host, path) not in asked} == set(), host
     rendered = {record.url for record in records(crawled) if record.url.startswith("urn:rendered:")}
     routes = {f"urn:rendered:http://{host}{path}" for host in PLAN.app_hosts for path in PLAN.paths(host)}
-    assert rendered == routes
+    # and of the static pages at most a few that have scripts, to see whether they are what they look like
+    assert routes <= rendered
+    assert len(rendered - routes) <= 3
 
 
 def test_the_web_saw_only_polite_requests_each_url_once_and_nothing_denied(
@@ -126,6 +129,20 @@ def test_explain_tells_of_the_rendering_and_of_its_kind(crawled: Path) -> None:
     assert "it looks like an empty shell" in told
     asset = said(skitter("explain", "http://app0.apps.test/assets/app.js", "--in", crawled))
     assert "asked for by http://app0.apps.test/ while it was rendered" in asset
+
+
+def test_a_forgotten_host_takes_its_renderings_with_it_and_others_keep_theirs(
+    crawled: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "crawl"
+    shutil.copytree(crawled, folder)
+    before = {record.url for record in records(folder) if record.kind == "resource"}
+    said(skitter("forget", "app1.apps.test", "--in", folder))
+    found = [record.url for record in records(folder) if record.kind == "resource"]
+    gone = {url for url in before if "app1.apps.test" in url}
+    assert len(gone) == PLAN.routes
+    assert sorted(found) == sorted(before - gone)
+    assert "no defects" in said(skitter("verify", folder))
 
 
 def test_without_a_browser_a_crawl_that_renders_does_not_begin(tmp_path: Path) -> None:

@@ -291,6 +291,13 @@ def test_to_import_skitter_or_to_crawl_without_plugins_loads_nothing_of_users_co
     assert {name for name in alone.split() if name.startswith("skitter.")} == set()
 
 
+def test_a_crawl_of_which_nothing_is_rendered_loads_nothing_of_the_browser() -> None:
+    code = "import sys, skitter.console.run.crawl, skitter.wiring; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    names = {"skitter.worker.rendering", "skitter.worker.rendered_pages", "skitter.parse.shell"}
+    assert {name for name in loaded.split() if name.startswith("skitter.render") or name in names} == set()
+
+
 def test_a_crawl_loads_no_library_of_tables() -> None:
     """0.3 to 0.7 s of CPU and 110 MB: a child process alone loads pyarrow, to write the tables."""
     code = "import sys, skitter.wiring, skitter.console.run.crawl; print(*sys.modules)"

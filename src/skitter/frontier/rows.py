@@ -398,6 +398,8 @@ class RenderTally(msgspec.Struct, array_like=True):
     seconds: float = 0.0
     sounded: float = 0.0
     skipped: int = 0
+    since: float = 0.0
+    """When the first page was seen that may be sounded."""
 
     @property
     def pending(self) -> int:

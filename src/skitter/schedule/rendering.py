@@ -79,7 +79,9 @@ def choose(mode: str, looks: str, kind: Evidence) -> Choice:
             return Choice(False, "it has no scripts")
         return Choice(True, f"renderings of its kind bring more ({_counts(kind)})")
     if not is_shell(looks):
-        return _NO
+        # a sounding brought something; one more such page decides
+        has_gained_once = kind.verdict == Verdict.UNKNOWN and kind.gained > 0 and looks == SCRIPTED
+        return Choice(True, f"others of its kind brought more ({_counts(kind)})") if has_gained_once else _NO
     why = f"it looks like an empty shell ({looks.partition(': ')[2]})"
     if kind.verdict == Verdict.UNKNOWN:
         return Choice(True, why)

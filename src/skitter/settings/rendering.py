@@ -54,6 +54,13 @@ class RenderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     max_html: Annotated[
         _AtLeastOne, Doc(description="Characters of the rendered HTML; the rest is cut off.")
     ] = 2_000_000
+    share: Annotated[
+        Annotated[float, Meta(ge=0, le=1)],
+        Doc(
+            description="Share of the time that soundings may take: renderings of pages that look whole, a few "
+            "of each host, to see whether they are."
+        ),
+    ] = 0.05
     max_rounds: Annotated[
         _AtLeastOne, Doc(description="Times that the rendering of a page waits for answers in a crawl.")
     ] = 6

@@ -446,6 +446,8 @@ class EngineFrontier:
                 some, done = give_back_some(tx, segment)
                 if done:
                     tx.lose_mark(segment)
+                    if tx.tally.renders is not None:
+                        self._renders.give_back_lost(tx, segment)
             fetches += some
         return fetches
 

@@ -24,10 +24,11 @@ from skitter.frontier.engine.outlinks import admit_links
 from skitter.frontier.engine.traps.rules import Traps
 from skitter.frontier.link_batches import keys_of, urls_of
 from skitter.frontier.rows import HostRow, RenderRow, RenderState, UrlRow
+from skitter.frontier.tables import queries
 from skitter.frontier.tables import render_tables as tables
 from skitter.frontier.tables.row_cache import RowCache
 from skitter.frontier.tables.transaction import Transaction
-from skitter.frontier.tables.url_patterns import pattern_of
+from skitter.frontier.tables.url_patterns import pattern_of, pattern_of_known
 from skitter.model import (
     AnswerAt,
     Discovered,
@@ -57,6 +58,8 @@ _MOST_TRIES = 3
 _MOST_LOOKED_AT = 500
 _MOST_TIMERS = 500
 _MOST_URGENT = 100
+# URLs of a host that are looked at for pages of a kind that turned out to need rendering: some 20 ms.
+_MOST_CAUGHT_UP = 2_000
 _ENDED = frozenset(
     (UrlState.COMPLETED, UrlState.GONE, UrlState.DENIED, UrlState.REFUSED, UrlState.DEAD_LETTER)
 )
@@ -92,7 +95,63 @@ class Renders:
             self._want(tx, key, row, choice.why)
         elif choice.why:
             self._note_skipped(tx, key, row, choice.why)
+        elif mode == rules.AUTO and page.looks == rules.SCRIPTED:
+            self._note_candidate(tx, key, row)
         return choice.is_rendered
+
+    # -- soundings
+
+    def _note_candidate(self, tx: Transaction, key: UrlKey, row: UrlRow) -> None:
+        """A page that looks whole and has scripts may be tried when its host has nothing else to ask for."""
+        ident = host_id(host_of(row.url))
+        host = tables.evidence_on(tx, _of_host(ident))
+        if host.sounded or len(host.candidates) >= rules.SOUNDINGS:
+            return
+        kinds = {pattern_of_known(tx, each) for each in host.candidates}
+        if pattern_of(tx.cache, ident, key, row.url) in kinds:
+            return
+        host.candidates.append(key)
+        tables.put_evidence(tx, _of_host(ident), host)
+        tally = tables.tally_of(tx)
+        tally.since = tally.since or tx.now
+
+    def sound(self, tx: Transaction, ident: bytes, host: HostRow) -> None:
+        """The host has nothing left to ask for: is what looks whole really whole? Once, and as long as soundings
+        take no more of the time than their share."""
+        if self.mode_of(host) != rules.AUTO:
+            return
+        known = tables.evidence_on(tx, _of_host(ident))
+        tally = tables.tally_of(tx)
+        if known.sounded or not known.candidates:
+            return
+        if tally.sounded >= self._limits.share * (tx.now - tally.since):
+            return
+        known.sounded = len(known.candidates)
+        for key in known.candidates:
+            row = tx.url(key)
+            if row is not None and tables.rendering(tx, UrlKey(key)) is None:
+                self._want(tx, UrlKey(key), row, "its host's queue ran dry, and it has scripts: a sounding")
+                found = tables.rendering(tx, UrlKey(key))
+                if found is not None:
+                    found.is_sounding = True
+                    tables.put_rendering(tx, key, found)
+        known.candidates = []
+        tables.put_evidence(tx, _of_host(ident), known)
+
+    def _catch_up(self, tx: Transaction, key: UrlKey, page: UrlRow) -> None:
+        """A sounding brought more: the pages of its kind that were taken for whole are rendered too."""
+        host = host_of(page.url)
+        ident = host_id(host)
+        kind = pattern_of(tx.cache, ident, key, page.url).own
+        for each, _ in queries.url_rows(tx.cache, host, _MOST_CAUGHT_UP):
+            row = tx.url(each)
+            is_alike = row is not None and pattern_of(tx.cache, ident, each, row.url).own == kind
+            if row is None or not is_alike or not _is_good(row) or not _is_html(row):
+                continue
+            if tables.rendering(tx, each) is None:
+                self._want(tx, each, row, "a sounding of its kind brought more")
+
+    # -- wanted
 
     def _kind_of(self, tx: Transaction, key: UrlKey, row: UrlRow) -> bytes:
         return pattern_of(tx.cache, host_id(host_of(row.url)), key, row.url).own
@@ -312,6 +371,10 @@ class Renders:
         tally.gained += admitted.added
         tally.changed += gained
         tally.failed += not is_good
+        if row.is_sounding:
+            tally.sounded += row.seconds
+            if gained:
+                self._catch_up(tx, key, page)
         self._learn_kind(tx, key, page, row, gained=gained)
         self._end(tx, key, row, result.ending, note=result.note)
         if is_good:
@@ -363,6 +426,21 @@ class Renders:
             kind.out = max(0, kind.out - 1)
             tables.put_evidence(tx, subject, kind)
 
+    # -- accidents
+
+    def give_back_lost(self, tx: Transaction, segment: str) -> int:
+        """The records of these renderings were lost with their segment: they are made again."""
+        given_back = 0
+        for key, row in tables.all_renderings(tx.cache):
+            page = tx.url(key)
+            if row.state == RenderState.DONE and row.record and row.record[0] == segment and page is not None:
+                _leave(tx, key, row)
+                again = RenderRow(state=RenderState.QUEUED, why=row.why, priority=page.priority, at=row.at)
+                again.is_out, again.is_sounding = False, True  # its kind was decided on
+                self._enqueue(tx, key, again)
+                given_back += 1
+        return given_back
+
     # -- questions
 
     def awaited_hosts(self, tx: Transaction) -> set[bytes]:
@@ -412,6 +490,15 @@ def is_live(cache: RowCache, outcome: Outcome) -> bool:
 
 def _is_of(outcome: Outcome, row: RenderRow) -> bool:
     return row.state == RenderState.LEASED and row.token == outcome.token
+
+
+def _of_host(ident: bytes) -> bytes:
+    """The subject of what is known of a host's renderings."""
+    return ident + bytes(8)
+
+
+def _is_html(row: UrlRow) -> bool:
+    return "html" in row.answer.content_type.lower()
 
 
 def _is_good(row: UrlRow) -> bool:

@@ -166,6 +166,8 @@ class Settling:
             tx.end_lease(ident, host)
             if host.queue.is_over_budget:
                 self._admission.recall_if_earned(tx, host)
+            if tx.tally.renders is not None and not any(host.queue.lengths):
+                self._renders.sound(tx, ident, host)
         if hopeful and host.health.given_up:
             return msgspec.structs.replace(settlement, gave_up=True)
         return settlement

@@ -55,6 +55,8 @@ REJUDGE = b"rejudge"
 WALK = b"walk"
 # meta: hosts that are given up or blocked, and whose queue is not empty yet
 ABANDON = b"abandon"
+# meta: what renderings of a pattern have brought
+RENDER_KIND = b"render-kind "
 # meta: verdicts that have ended, and whose URLs are not all requeued yet
 RELEASE = b"release"
 # meta: how much of each segment is committed

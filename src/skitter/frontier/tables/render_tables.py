@@ -18,14 +18,14 @@ from collections.abc import Iterator
 import msgspec
 
 from skitter.frontier.rows import RenderRow, RenderTally
-from skitter.frontier.tables.layout import END_OF_KEYS, KEY, encode, micros, seconds
+from skitter.frontier.tables.layout import END_OF_KEYS, KEY, RENDER_KIND, encode, micros, seconds
 from skitter.frontier.tables.row_cache import RowCache
 from skitter.frontier.tables.transaction import Transaction
 from skitter.model import UrlKey
 from skitter.schedule.rendering import Evidence
 
 _ROW, _QUEUE, _TIMER = b"render ", b"render-queue ", b"render-timer "
-_AWAIT, _KIND = b"render-await ", b"render-kind "
+_AWAIT = b"render-await "
 _SEQ = 8
 _decode_row = msgspec.msgpack.Decoder(RenderRow).decode
 _decode_evidence = msgspec.msgpack.Decoder(Evidence).decode
@@ -158,10 +158,10 @@ def evidence_on(tx: Transaction, key: bytes) -> Evidence:
 
 
 def stored_evidence(cache: RowCache, key: bytes) -> Evidence:
-    raw = cache.store.get("meta", _KIND + key)
+    raw = cache.store.get("meta", RENDER_KIND + key)
     return Evidence() if raw is None else _decode_evidence(raw)
 
 
 def put_evidence(tx: Transaction, key: bytes, evidence: Evidence) -> None:
     tx.render_evidence[key] = evidence
-    tx.put("meta", _KIND + key, encode(evidence))
+    tx.put("meta", RENDER_KIND + key, encode(evidence))

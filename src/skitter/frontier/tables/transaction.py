@@ -28,6 +28,7 @@ from skitter.frontier.stores.base import Changes
 from skitter.frontier.tables.layout import (
     ABANDON,
     REJUDGE,
+    RENDER_KIND,
     WALK,
     after_host,
     decode_url,
@@ -276,6 +277,7 @@ class Transaction(TableWrites):
         self.delete_range("traps", b"\2" + ident, b"\2" + after_host(ident))
         for mark in (REJUDGE, WALK, ABANDON):
             self.delete("meta", mark + ident)
+        self.delete_range("meta", RENDER_KIND + ident, RENDER_KIND + after_host(ident))
         name = host.partition("://")[2]
         for anchor in (f"host {name}", f"domain {name}"):
             self.delete("anchors", anchor.encode())
