@@ -48,6 +48,8 @@ from skitter.testing.web import SyntheticWeb
 
 NODES, WORKERS, PARTS = 3, 4, 6
 LEASE, LAPSE = 6.0, 2.0
+# Seconds until a partition has another owner and workers know it, on a machine that is busy with other things.
+OWNERLESS = 15.0
 GIVE_UP = 900.0
 SHOWN = 10
 _END = b"\xff" * 64
@@ -104,6 +106,9 @@ class Chaos:
             self._cluster.start_node(number)
         self.counts[what] += 1
         self.deaths.append(time.time())
+        if what != "worker":
+            # until its partitions have another owner nothing is settled, and workers keep what they fetched
+            self.pauses.append((self.deaths[-2], self.deaths[-1] + OWNERLESS))
 
     def _pause(self) -> None:
         """Past every lease: others take over, and it must find that out by itself."""
