@@ -13,6 +13,7 @@ last line; exit code 1 when there is any fault.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import shutil
 import signal
@@ -47,6 +48,8 @@ from skitter.testing.web import SyntheticWeb
 
 NODES, WORKERS, PARTS = 3, 4, 6
 LEASE, LAPSE = 6.0, 2.0
+# Seconds until a partition has another owner and workers know it, on a machine that is busy with other things.
+OWNERLESS = 15.0
 GIVE_UP = 900.0
 SHOWN = 10
 _END = b"\xff" * 64
@@ -90,9 +93,9 @@ class Chaos:
         elif what == "worker":
             number = self._random.choice([*self._cluster.workers])
             self._end(self._cluster.workers[number])
-            self._cluster.start_worker(number, self._random.randint(1, NODES))
+            self._cluster.start_worker(number, self._random.randint(1, self._options.nodes))
         else:
-            number = self._random.randint(1, NODES)
+            number = self._random.randint(1, self._options.nodes)
             self._end(self._cluster.nodes[number])
             if self._random.random() < 0.4:
                 # another machine: nothing is left of its folder
@@ -103,10 +106,13 @@ class Chaos:
             self._cluster.start_node(number)
         self.counts[what] += 1
         self.deaths.append(time.time())
+        if what != "worker":
+            # until its partitions have another owner nothing is settled, and workers keep what they fetched
+            self.pauses.append((self.deaths[-2], self.deaths[-1] + OWNERLESS))
 
     def _pause(self) -> None:
         """Past every lease: others take over, and it must find that out by itself."""
-        number = self._random.randint(1, NODES)
+        number = self._random.randint(1, self._options.nodes)
         child = self._cluster.nodes[number]
         began = time.time()
         child.send_signal(signal.SIGSTOP)
@@ -194,9 +200,10 @@ def run(options: argparse.Namespace, folder: Path) -> int:
         chaos = Chaos(cluster, database, options)
         began = time.monotonic()
         try:
-            _begin(cluster, web)
+            _begin(cluster, web, options.nodes)
             chaos.run(expected)
             is_done = cluster.until_idle(GIVE_UP)
+            cpu = nodes_cpu(cluster)
         finally:
             seconds = time.monotonic() - began
             cluster.stop()
@@ -210,21 +217,33 @@ def run(options: argparse.Namespace, folder: Path) -> int:
     result.blame("replayed otherwise", unlike)
     if not is_done:
         result.blame("the cluster", ["was not idle in the end"])
-    show(options, chaos, result, kept, seconds)
+    show(options, chaos, result, kept, seconds, cpu)
     return 1 if result.faults else 0
 
 
-def _begin(cluster: Cluster, web: SyntheticWeb) -> None:
+def _begin(cluster: Cluster, web: SyntheticWeb, nodes: int) -> None:
     cluster.start_node(1, *web.seeds, parts=PARTS)
     while cluster.ask("/v1/partitions") is None:
         time.sleep(0.2)
-    for number in range(2, NODES + 1):
+    for number in range(2, nodes + 1):
         cluster.start_node(number)
     for number in range(1, WORKERS + 1):
-        cluster.start_worker(number, 1 + number % NODES)
+        cluster.start_worker(number, 1 + number % nodes)
 
 
-def show(options: argparse.Namespace, chaos: Chaos, result: Account, kept: Known, seconds: float) -> None:
+def nodes_cpu(cluster: Cluster) -> float:
+    """Seconds of CPU that the nodes which live now have taken, without their children."""
+    return sum(_cpu_of(child.pid) for child in cluster.nodes.values() if child.poll() is None)
+
+
+def _cpu_of(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def show(
+    options: argparse.Namespace, chaos: Chaos, result: Account, kept: Known, seconds: float, cpu: float
+) -> None:
     lost = sum(fetch.result == "lost" for fetch in kept.fetches)
     figures: dict[str, object] = {
         **{f"killed or stopped: {what}": count for what, count in sorted(chaos.counts.items())},
@@ -234,6 +253,7 @@ def show(options: argparse.Namespace, chaos: Chaos, result: Account, kept: Known
         "records in the bucket": result.archived,
         "fetches given back with a node's disk": lost,
         "requests lost in flight": result.lost,
+        "nodes' CPU, s, of those that lived to the end": round(cpu, 2),
     }
     print(table([("", "count"), *((name, str(value)) for name, value in figures.items())]))
     for kind, lines in result.faults.items():
@@ -246,6 +266,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.cluster", description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=40)
     parser.add_argument("--pauses", type=int, default=5)
+    parser.add_argument("--nodes", type=int, default=NODES)
     parser.add_argument("--hosts", type=int, default=200)
     parser.add_argument("--pages", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)

@@ -106,22 +106,22 @@ class OwnedPart:
             asyncio.create_task(run_chores(services)),
             asyncio.create_task(self._carry_posts(self.relay)),
             asyncio.create_task(self._grants.keep(self.number, services, lambda: self._settings)),
-            uploading,
         ]
         leaving = asyncio.create_task(self._letting_go.wait())
         try:
-            await asyncio.wait((*duties, leaving), return_when=asyncio.FIRST_COMPLETED)
+            try:
+                await asyncio.wait((*duties, uploading, leaving), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                self.services = None  # nobody finds it here from now on
+                services.committer.drain()
+                await _end([*duties, leaving])
+            for duty in (*duties, uploading):
+                if duty.done() and not duty.cancelled() and (error := duty.exception()) is not None:
+                    raise error
+            if self.is_letting_go:
+                await self._leave(services, uploading)
         finally:
-            self.services = None  # nobody finds it here from now on
-            services.committer.drain()
-            await _end([*duties[:-1], leaving])
-            if not self.is_letting_go:
-                await _end([uploading])
-        for duty in duties[:-1]:
-            if not duty.cancelled() and (error := duty.exception()) is not None:
-                raise error
-        if self.is_letting_go:
-            await self._leave(services, uploading)
+            await _end([uploading])
 
     async def _carry_posts(self, relay: Relay) -> None:
         while True:
@@ -138,7 +138,6 @@ class OwnedPart:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LONGEST_FAREWELL):
                 await asyncio.shield(uploading)
-        await _end([uploading])
         if services.checkpoints is not None:
             await services.checkpoints.take()
 

@@ -29,7 +29,7 @@ async def call_part(context: ApiContext, call: Call[PartCall, None]) -> Response
 
 def _cluster(context: ApiContext) -> ClusterHere:
     if context.cluster is None:
-        raise Problem(Trouble.UNAVAILABLE, "this server is not a node of a cluster")
+        raise Problem(Trouble.NO_CLUSTER, "start nodes with skitter serve DIR --cluster URL")
     return context.cluster
 
 
@@ -42,7 +42,7 @@ ROUTES = (
         summary="The nodes of the cluster, and which of them has which partition",
         call=partitions,
         answer=ClusterState,
-        problems=(Trouble.UNAVAILABLE,),
+        problems=(Trouble.NO_CLUSTER,),
     ),
     Route(
         method="POST",

@@ -29,6 +29,7 @@ class Trouble(Enum):
     UNKNOWN_TRAP = ("unknown-trap", 404, "This crawl gave no such verdict")
     UNKNOWN_SUBSCRIPTION = ("unknown-subscription", 404, "Nobody subscribed to this")
     UNKNOWN_SETTING = ("unknown-setting", 404, "There is no such setting")
+    NO_CLUSTER = ("no-cluster", 404, "This server is not a node of a cluster")
     NOT_ARCHIVED = ("not-archived", 404, "The archive holds no such copy")
     NO_SUCH_METHOD = ("no-such-method", 405, "This cannot be done here")
     CONTRADICTORY = ("contradictory", 409, "The report does not fit its task")
