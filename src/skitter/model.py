@@ -300,12 +300,15 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     """A sample of the numbers of its text (`parse/figures_plain.py`)."""
     score: float | None = None
     """From 0 to 1: how much the page is about the topic of a focused crawl; None where nobody said."""
+    promised: Annotated[float, Meta(ge=0, le=31_536_000)] = 0.0
+    """For how many seconds the page says that it stays as it is; read where a crawl is kept fresh."""
 
 
 class NotModified(msgspec.Struct, frozen=True, kw_only=True, tag="not_modified"):
     """The validators we sent still hold: 304, no body."""
 
     record: RecordAt | None = None
+    promised: Annotated[float, Meta(ge=0, le=31_536_000)] = 0.0
 
 
 class Redirected(msgspec.Struct, frozen=True, kw_only=True, tag="redirected"):
