@@ -127,7 +127,7 @@ def read_tables(path: Path, length: int) -> tuple[Table, ...] | None:
 
 
 def _is_possible(found: _Heading) -> bool:
-    """Without a check: whether its columns are taken from what there is. A damaged one may have lost its check."""
+    """Without a check: whether its columns are taken from what there is. A damaged one may have lost it."""
     return all(shape.source in _SOURCES for shapes in found.tables.values() for shape in shapes)
 
 
