@@ -90,7 +90,7 @@ class Rendering:
 
     def _begin(self, task: RenderTask) -> None:
         kept = self._shown.get(task.key)
-        if kept is not None and kept.task is None:
+        if kept is not None and kept.task is None and not kept.is_given_up:
             kept.take(task)
             self._spawn(kept.go_on())
             return
@@ -120,8 +120,10 @@ class Rendering:
                 # no browser could be started: others may have taken all the memory
                 self._settle(page, Rendered(ending=Ending.DIED, note=str(error)))
                 return
-            if page.task is None or page.rendered is None:
-                return  # its tab was given up: it is rendered anew
+            if page.task is not None and page.is_given_up:
+                await self._source.release([(page.key, page.task.token)])
+            if page.task is None or page.rendered is None or page.is_given_up:
+                return  # it is rendered anew
             delivery = await self._pages.read(page.task, page, self._clock.now())
             page.task = None
             self._deliver(delivery)
