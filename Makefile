@@ -13,11 +13,12 @@ SEED    ?= 1
 quoted  = '$(subst ','\'',$(1))'
 into    = $(call quoted,$(if $(filter command line environment,$(origin INTO)),$(value INTO),$(INTO)))
 
-.PHONY: help setup crawl test check format docs site bench fuzz clean
+.PHONY: help setup crawl cluster test check format docs site bench fuzz clean
 
 help:
 	@echo "make crawl                      crawl the bundled demo web (needs no network)"
 	@echo "make crawl SEEDS='URL ...'      crawl these, quoted; also INTO=folder FLAGS='--contact you@example.org ...'"
+	@echo "make cluster                    three nodes on this machine crawl the demo web; one is killed (a minute)"
 	@echo "make test                       format, lint, types, layers and all tests"
 	@echo "make check                      the quick half of that: no tests but the layering one"
 	@echo "make format                     format the code"
@@ -43,6 +44,9 @@ ifeq ($(strip $(value SEEDS)),)
 else
 	@$(BIN)/skitter crawl $(foreach seed,$(value SEEDS),$(call quoted,$(seed))) --into $(into) $(FLAGS)
 endif
+
+cluster: $(READY)
+	@$(BIN)/skitter serve --cluster demo --nodes 3
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from bench._crawls import skitter_command
-from bench._other_mirrors import heritrix_command
+from bench._other_mirrors import free_port, heritrix_command
 from bench._peers import SCRIPTS
 from skitter.testing.web import SyntheticWeb
 
@@ -73,6 +73,8 @@ def by_skitter(python: Path | None = None) -> Crawler:
             )
         )
         where = ["--into", str(place.folder / "crawl"), "--config", str(config), "--json"]
+        # names that DNS finds are taken for public hosts
+        where += ["--contact", "bench@web.test"] if place.by_names else []
         return [*program, "crawl", str(place.seeds), *where]
 
     return Crawler(command, signal.SIGINT)
@@ -155,6 +157,10 @@ def by_bubing(jars: Path) -> Crawler:
         delay = round(place.delay * 1000)
         config.write_text(BUBING.format(folder=place.folder, delay=delay, seeds=place.seeds))
         alone = ["-Djgroups.bind_addr=127.0.0.1", "-Djava.net.preferIPv4Stack=true"]
+        # by default it writes down every byte that it reads
+        alone.append(f"-Dlogback.configurationFile={SCRIPTS / 'bubing' / 'logback.xml'}")
+        jmx = "-Dcom.sun.management.jmxremote"
+        alone += [f"{jmx}.port={free_port()}", f"{jmx}.authenticate=false", f"{jmx}.ssl=false"]
         java = ["java", "-Xmx2g", "-Xss256K", *alone, "-cp", f"{jars}/*", "it.unimi.di.law.bubing.Agent"]
         return [*java, "-h", "127.0.0.1", "-P", str(config), "-g", "bench", "-n", "agent"]
 

@@ -33,6 +33,34 @@ def by_colly(program: Path) -> Crawler:
     return Crawler(command, files_of, environ=_trust)
 
 
+# No limit of its own but how many at once; pages and nothing else; no look for updates.
+KATANA = (
+    "-depth 1000 -strategy breadth-first -concurrency 16 -parallelism 16 -rate-limit 100000 -silent -no-color"
+    " -disable-update-check -store-response -extension-filter css,js,png,gif,svg,zip"
+).split()
+
+
+def by_katana(program: Path) -> Crawler:
+    def command(site: Site, folder: Path) -> list[str]:
+        # it makes settings where its user is at home
+        own = ["env", f"HOME={folder}", str(program), "-u", site.home]
+        return [*own, *KATANA, "-store-response-dir", str(folder / "responses")]
+
+    return Crawler(command, _indexed_pages)
+
+
+def _indexed_pages(folder: Path) -> Counter[str]:
+    """Its index has a line an answer: a file, the URL and the status."""
+    index = folder / "responses" / "index.txt"
+    return katana_pages(index.read_text("utf-8", "replace")) if index.exists() else Counter()
+
+
+def katana_pages(index: str) -> Counter[str]:
+    lines = (line.split(" ", 2) for line in index.splitlines())
+    answered = [row[1] for row in lines if len(row) == 3 and row[2].startswith("(200")]
+    return Counter(unquote(urlsplit(url).path) for url in answered)
+
+
 def by_spider(program: Path) -> Crawler:
     def command(site: Site, folder: Path) -> list[str]:
         return [str(program), "mirror", site.home, str(folder / "warcs"), str(AT_ONCE)]
@@ -95,7 +123,7 @@ def heritrix_command(home: Path, folder: Path, seeds: str, overrides: Mapping[st
         f"{home}/lib/*",
         "org.archive.crawler.Heritrix",
     ]
-    console = ["-a", "bench:bench", "-p", str(_free_port()), "-j", str(folder / "jobs")]
+    console = ["-a", "bench:bench", "-p", str(free_port()), "-j", str(folder / "jobs")]
     return [*java, *console, "--run-job", "bench"]
 
 
@@ -138,7 +166,7 @@ def _trust(site: Site) -> dict[str, str]:
     return {"SSL_CERT_FILE": str(site.ca_file)} if site.ca_file else {}
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

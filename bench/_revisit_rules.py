@@ -12,12 +12,13 @@ import numpy as np
 
 from bench._changing_pages import TOLD, TRUTHFUL, Array, ChangingPages
 from skitter.schedule import signals
-from skitter.schedule.change_rate import FIRST_RATE, learn, prior_rate, rate_of
+from skitter.schedule.change_rate import learn, prior_rate, rate_of, rate_of_all
 from skitter.schedule.noise import is_noisy, needs_check
 from skitter.schedule.price import FIRST_PRICE, lateness, moved_price
 from skitter.schedule.visit_value import solve_expected_changes
 
 _HOUR = 1 / 24
+_SUREST = signals.bounded_evidence(-1e9), signals.bounded_evidence(1e9)
 
 
 class Rule(Protocol):
@@ -131,22 +132,27 @@ class Value:
         self.noisy: Array = np.zeros(patterns)
         self.told_at = np.full(world.count, np.nan)
         self.heard = np.full(world.hosts, -np.inf)
-        self.trust: Array = np.zeros((5, world.hosts))
+        self.trust: Array = np.zeros((6, world.hosts))
+        self.trust[-1] = signals.Trust().evidence
 
     def start(self, seen: Array) -> None:
         self.last = seen.copy()
 
     def rate(self, pages: Array) -> Array:
-        everywhere = prior_rate(self.by_all[0], self.by_all[1], FIRST_RATE)
+        everywhere = rate_of_all(self.by_all[0], self.by_all[1])
         host, pattern = self.world.host[pages], self.world.pattern[pages]
         by_host = prior_rate(self.by_host[0, host], self.by_host[1, host], everywhere)
         prior = prior_rate(self.by_pattern[0, pattern], self.by_pattern[1, pattern], by_host)
         return rate_of(self.changes[pages], self.days[pages], prior)
 
     def odds(self, pages: Array) -> tuple[Array, Array]:
-        trust = self.trust[:, self.world.host[pages]]
-        told, silent = signals.odds_when_told(*trust[:3]), signals.odds_when_silent(*trust[3:])
-        return np.clip(told, 1.0, 500.0), np.clip(silent, 0.02, 1.0)
+        host = self.world.host[pages]
+        trust, share = self.trust[:, host], signals.heed(self.trust[-1, host])
+        told, silent = signals.odds_when_told(*trust[:3]), signals.odds_when_silent(*trust[3:5])
+        return (
+            signals.heeded(np.clip(told, 1.0, 500.0), share),
+            signals.heeded(np.clip(silent, 0.02, 1.0), share),
+        )
 
     def due(self, pages: Array) -> Array:
         rate: Array = self.rate(pages)
@@ -173,8 +179,9 @@ class Value:
         if self.reads_sitemaps:
             listened: Array = np.clip(self.heard[host] - self.last[pages], 0, days)
             told: Array = (~np.isnan(self.told_at[pages])).astype(float)
-            for place, value in enumerate(signals.lesson(told, seen, rate, days, listened)):
+            for place, value in enumerate(signals.lesson(told, seen, rate, days, listened, np.log)):
                 np.add.at(self.trust[place], host, value)
+            np.clip(self.trust[-1], *_SUREST, out=self.trust[-1])
         shown = learn(self.changes[pages], self.days[pages], rate, days, seen)
         # as half floats, as they are stored
         self.changes[pages], self.days[pages] = np.float16(shown[0]), np.float16(shown[1])

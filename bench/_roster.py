@@ -13,7 +13,7 @@ import msgspec
 
 from bench import _installed as installed
 from bench._mirrors import Crawler, by_script, by_skitter, by_wget2
-from bench._other_mirrors import by_colly, by_heritrix, by_spider
+from bench._other_mirrors import by_colly, by_heritrix, by_katana, by_spider
 from bench._peers import peers_python
 
 # Half a minute of it: Crawlee takes 22 ms a page. A CrawlSpider takes more for the later pages than for these.
@@ -25,7 +25,7 @@ COMPILED: dict[str, tuple[str, Callable[[], installed.Had], Callable[[Path], Cra
     "colly": ("Colly", installed.colly, by_colly),
     "spider": ("spider", installed.spider, by_spider),
     "heritrix": ("Heritrix", installed.heritrix, by_heritrix),
-    "katana": ("Katana", installed.katana, None),
+    "katana": ("Katana", installed.katana, by_katana),
     "zeno": ("Zeno", installed.zeno, None),
     "nutch": ("Nutch", installed.nutch, None),
     "stormcrawler": ("StormCrawler", installed.stormcrawler, None),

@@ -79,7 +79,7 @@ class Pass(msgspec.Struct, kw_only=True):
             "pages": float(self.pages),
             "pages_per_second": self.rate,
             "politeness_allows": self.allowed,
-            "share_of_what_is_asked": self.rate / min(self.allowed, ASKED),
+            "share_of_what_is_asked": self.rate / max(1.0, min(self.allowed, ASKED)),
             "seconds_to_steady_state": self.reached,
             "politeness_violations": float(self.violations),
             "requests_per_connection": self.per_connection,
@@ -122,7 +122,7 @@ def crawl(crawler: Crawler, options: argparse.Namespace, words: str) -> Pass:
             elsewhere = machine_cpu() - before - usage.cpu
             web.stop()
             requests = web.requests()
-        said = (folder / "output").read_bytes()[-400:].decode("utf-8", "replace")
+        said = (folder / "output").read_bytes()[-2000:].decode("utf-8", "replace")
     if not requests:
         progress(f"{words}: not one request; it said: {said}")
     found = steady(requests, began, began + min(options.seconds, usage.wall))
@@ -220,12 +220,14 @@ def crawlers(names: Sequence[str], options: argparse.Namespace) -> tuple[dict[st
     running, absent = {"skitter": by_skitter()}, {"wget2": "it has no delay by host"}
     if "crawlee" in names:
         absent["Crawlee"] = "it has no delay by host"
+    if "katana" in names:
+        absent["Katana"] = "it has no delay by host"
     for python in options.python:
         _add(running, absent, f"skitter ({python})", installed.skitter_on(python), by_skitter)
     if "scrapy" in names and (python := peers_python()) is not None:
         running["Scrapy"] = by_scrapy(python, options.scrapy)
     for name, (title, had, _) in COMPILED.items():
-        if name in names:
+        if name in names and title not in absent:
             _add(running, absent, title, had(), COMMANDS.get(name))
     return running, absent
 

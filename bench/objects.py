@@ -201,7 +201,7 @@ def verdict(folder: Path, store: S3Server, plan: WebPlan, delay: float, looks: L
     asked = {fetch.url for fetch in named(kept.fetches, found)}
     due.robots = {url: n for url, n in due.robots.items() if url in asked or url not in given_back}
     result = account(requests, kept, found, due, [*map(Death, looks.kills)])
-    _pardon_robots(result, lost)
+    pardon_robots(result, lost)
     result.blame("archive", archive_faults(bucket, found, merged=False))
     result.blame("while down", looks.faults)
     result.blame("manners", (line for _, line in breaches(all_requests, plan, delay)))
@@ -217,7 +217,7 @@ def verdict(folder: Path, store: S3Server, plan: WebPlan, delay: float, looks: L
     return result, len(lost)
 
 
-def _pardon_robots(result: Account, lost: list[Fetch]) -> None:
+def pardon_robots(result: Account, lost: list[Fetch]) -> None:
     """A robots.txt that was redirected is asked for from its beginning again when any of its answers was lost."""
     if any(not fetch.url or is_robots(fetch.url) for fetch in lost):
         often = result.faults.pop("settled too often", [])

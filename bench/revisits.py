@@ -25,7 +25,7 @@ from bench._report import last_line, progress, table
 from skitter.frontier.rows import Found, UrlRow
 from skitter.frontier.tables.layout import encode
 from skitter.model import UrlState, Via
-from skitter.schedule.change_rate import learn, prior_rate, rate_of
+from skitter.schedule.change_rate import learn, prior_rate, rate_of, rate_of_all
 from skitter.schedule.revisit import Visits, days_by_value, pack_visits, unpack_visits
 
 FEW = 300_000
@@ -49,7 +49,7 @@ def _time(packed: bytes) -> float:
     began = time.process_time()
     for number in range(_LOOPS):
         visits = unpack_visits(packed)
-        prior = prior_rate(12.0, 300.0, prior_rate(120.0, 4000.0, prior_rate(1e4, 1e6, 1 / 30)))
+        prior = prior_rate(12.0, 300.0, prior_rate(120.0, 4000.0, rate_of_all(1e4, 1e6)))
         rate = rate_of(visits.changes, visits.days, prior)
         changes, days, _ = learn(visits.changes, visits.days, rate, 2.0, float(number & 1))
         rate = rate_of(changes, days, prior)

@@ -62,12 +62,13 @@ class Tables:
         return {t.key: t.slot for t in tasks if t.key in self.urls and self.urls[t.key].slot == t.slot != b""}
 
 
-def audit(frontier: EngineFrontier) -> None:
-    """Every promise the tables make to each other, checked by full scans."""
+def audit(frontier: EngineFrontier, *others: EngineFrontier) -> None:
+    """Every promise the tables make to each other, checked by full scans. `others` are the other partitions."""
     tables = Tables(frontier._cache.store)
     _check_urls(tables, frontier._keys)
     _check_places(tables)
     _check_queues(tables)
+    _check_errands([tables, *(Tables(one._cache.store) for one in others)])
     _check_leases(tables)
     _check_ready_index(frontier, tables)
     _check_standings(tables)
@@ -185,14 +186,21 @@ def _check_queues(tables: Tables) -> None:
         sum(row.queue.lengths[t] for row in tables.hosts.values()) for t in range(LANES)
     ]
     assert all(int.from_bytes(slot[10:], "big") <= tables.tally.seq for slot in tables.raw["queue"])
-    _check_errands(tables)
 
 
-def _check_errands(tables: Tables) -> None:
+def _check_errands(partitions: list[Tables]) -> None:
     """Whoever waits for a robots.txt elsewhere has exactly one errand under way, and nobody else has any."""
-    slots = {s: decode_errand(v) for s, v in tables.raw["queue"].items() if lane_of(s) == ERRAND_LANE}
-    behalf = Counter(errand.behalf for errand in slots.values())
-    assert behalf == Counter(row.host for row in tables.hosts.values() if row.robots.is_elsewhere)
+    errands = [
+        decode_errand(v)
+        for one in partitions
+        for s, v in one.raw["queue"].items()
+        if lane_of(s) == ERRAND_LANE
+    ]
+    behalf = Counter(errand.behalf for errand in errands)
+    hosts = [row for one in partitions for row in one.hosts.values()]
+    assert behalf == Counter(row.host for row in hosts if row.robots.is_elsewhere)
+    tables = partitions[0]
+    slots = [slot for slot in tables.raw["queue"] if lane_of(slot) == ERRAND_LANE]
     waiting = Counter(slot[:8] for slot in slots)
     for ident, row in tables.hosts.items():
         assert waiting[ident] == row.queue.errands + (row.lease.errands if row.lease else 0), row.host
@@ -348,7 +356,8 @@ def _check_memory(frontier: EngineFrontier, tables: Tables) -> None:
         assert early == sorted(key for key in tables.raw["ready"] if key[0] == tier and key < low)
     retries = (entry for entry in tables.raw["due"] if entry[:1] not in REVISIT.values())
     assert cache.due_low <= min(retries, default=_END)
-    assert {*cache.recent.young, *cache.recent.old} <= set(tables.urls)
+    if cache.partition is None:  # others are told of links to their hosts, and these are remembered
+        assert {*cache.recent.young, *cache.recent.old} <= set(tables.urls)
     cached = {anchor for anchor, dropped in cache._anchors.items() if dropped}
     assert cached <= {anchor.decode() for anchor in tables.raw["anchors"]}
     for ident, rules in cache._rules.items():

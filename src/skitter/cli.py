@@ -24,6 +24,7 @@ from skitter.console.citizen.plan_arguments import add_plan
 from skitter.console.display.output import write
 from skitter.console.parser import Parser
 from skitter.console.read.arguments import add_reading
+from skitter.console.run.cluster_arguments import add_cluster
 from skitter.console.run.crawl_flags import add_crawl_flags, duration, given_flags
 from skitter.console.run.import_arguments import add_import
 from skitter.console.run.serve_arguments import add_serve
@@ -150,6 +151,7 @@ def _parser() -> argparse.ArgumentParser:
     add_citizen(commands, _command)
     add_plan(commands, _command)
     add_standby(commands, _command)
+    add_cluster(commands, _command)
     _add_settings(commands)
     add_shell(commands, _command, parser, _EPILOG)
     return parser

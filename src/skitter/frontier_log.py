@@ -16,7 +16,15 @@ from skitter.errors import UsageError
 from skitter.extras import need
 from skitter.folder import CrawlFolder
 from skitter.frontier.blocklists import Blocklists
-from skitter.frontier.opening import EngineFrontier, Tell, log_of, open_logged_frontier, standby_in
+from skitter.frontier.opening import (
+    EngineFrontier,
+    PartOpening,
+    Tell,
+    log_of,
+    open_logged_frontier,
+    open_part,
+    standby_in,
+)
 from skitter.log import Log
 from skitter.settings import FrontierSettings, Settings
 from skitter.settings.load import dump_toml, load
@@ -74,10 +82,17 @@ async def open_logged(
     keys: Keys,
     blocklists: Blocklists,
     tell: Tell,
+    part: PartOpening | None = None,
 ) -> tuple[EngineFrontier, Checkpoints]:
-    """A folder that lacks commits is brought to the end of the log first, which may take a while."""
+    """A folder that lacks commits is brought to the end of the log first, which may take a while: of a partition
+    beside the event loop, which has others to serve."""
     from skitter.frontier.log.checkpoints import Checkpoints  # only crawls with a log need it
 
+    if part is not None:
+        files = objects_at(f"{checkpoints_url(settings)}/p{part.partition.number:04}")
+        opened = partial(open_part, folder.frontier, settings, clock, part, fetch=files.fetch)
+        frontier, store = await asyncio.to_thread(opened, keys=keys, blocklists=blocklists, tell=tell)
+        return frontier, Checkpoints(store, files, folder.frontier, settings.frontier.checkpoint_interval)
     files = objects_at(checkpoints_url(settings))
     loop = asyncio.get_running_loop()
 

@@ -346,6 +346,8 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     looks: str = ""
     """Whether a rendering may bring more of it, in the words of `schedule/rendering.py`; empty where nobody
     looked."""
+    promised: Annotated[float, Meta(ge=0, le=31_536_000)] = 0.0
+    """For how many seconds the page says that it stays as it is; read where a crawl is kept fresh."""
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True, tag="rendered"):
@@ -381,6 +383,7 @@ class NotModified(msgspec.Struct, frozen=True, kw_only=True, tag="not_modified")
     """The validators we sent still hold: 304, no body."""
 
     record: RecordAt | None = None
+    promised: Annotated[float, Meta(ge=0, le=31_536_000)] = 0.0
 
 
 class Redirected(msgspec.Struct, frozen=True, kw_only=True, tag="redirected"):

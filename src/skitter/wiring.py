@@ -25,6 +25,7 @@ from skitter.archive.store import Archive
 from skitter.clock import Clock, SystemClock
 from skitter.committer.committer import Committer
 from skitter.committer.delivery_check import DeliveryCheck
+from skitter.committer.door import CommitterDoor
 from skitter.committer.local_work_source import LocalWorkSource
 from skitter.committer.report import Report
 from skitter.committer.upload import Uploader, discard_unknown, give_back_lost, sweep_lost
@@ -37,8 +38,9 @@ from skitter.fetch_stack import FetchStack, open_fetch_stack
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier, RuleChanges
 from skitter.frontier.blocklists import Blocklists
+from skitter.frontier.cluster.base import ClusterHere
 from skitter.frontier.engine.frontier import EngineFrontier
-from skitter.frontier.opening import open_logged_frontier, open_rocks_frontier
+from skitter.frontier.opening import PartOpening, open_logged_frontier, open_rocks_frontier
 from skitter.frontier_log import checkpoints_url, end_task, objects_at, open_logged
 from skitter.log import Log
 from skitter.model import HostPolicy
@@ -69,6 +71,8 @@ class CrawlServices(msgspec.Struct, frozen=True, kw_only=True):
     telemetry: Telemetry
     log: Log
     uploader: Uploader | None = None
+    checkpoints: Checkpoints | None = None
+    """Where the frontier has a log elsewhere."""
     given_back: tuple[int, int] = (0, 0)
     """Segments that were gone before they were stored, and how many fetches went back with them."""
     rule_changes: RuleChanges = RuleChanges()
@@ -111,9 +115,13 @@ async def open_frontier(
 
 @asynccontextmanager
 async def open_services(
-    folder: CrawlFolder, settings: Settings, telemetry: Telemetry | None = None
+    folder: CrawlFolder,
+    settings: Settings,
+    telemetry: Telemetry | None = None,
+    part: PartOpening | None = None,
 ) -> AsyncIterator[CrawlServices]:
-    """The folder's lock must be held. What an interrupted run left over is cut off the archive here."""
+    """The folder's lock must be held. What an interrupted run left over is cut off the archive here. With `part`
+    they are those of one partition of a cluster."""
     clock = SystemClock()
     async with contextlib.AsyncExitStack() as closing:
         log = Log(folder.log, clock, echo=settings.log.json)
@@ -123,9 +131,9 @@ async def open_services(
         blocklists = Blocklists(settings.crawl.blocklists, tell)
         checkpoints: Checkpoints | None = None
         tell_of_return = partial(_tell_of_return, log)
-        if settings.frontier.log:
+        if settings.frontier.log or part is not None:
             frontier, checkpoints = await open_logged(
-                folder, settings, clock, log, keys=keys, blocklists=blocklists, tell=tell_of_return
+                folder, settings, clock, log, keys=keys, blocklists=blocklists, tell=tell_of_return, part=part
             )
         else:
             frontier = open_rocks_frontier(
@@ -134,7 +142,7 @@ async def open_services(
         closing.push_async_callback(frontier.close)
         folder.note_format()
         for name, policy in settings.hosts.items():
-            await _set_policies(frontier, name, policy)
+            await _set_policies(frontier, name, policy, part)
         objects = objects_at(settings.archive.url) if settings.archive.url else None
         given_back = await give_back_lost(folder.archive, objects, frontier) if objects else (0, 0)
         if checkpoints is not None:
@@ -165,6 +173,7 @@ async def open_services(
             telemetry=telemetry,
             log=log,
             uploader=uploader,
+            checkpoints=checkpoints,
             given_back=given_back,
             rule_changes=frontier.rule_changes,
         )
@@ -222,6 +231,40 @@ def api_context(
         registry=registry,
         takers=lambda: {**own, **takers()},
         measure=measure or measure_joined,
+    )
+
+
+def api_context_of_node(
+    node: ClusterHere,
+    frontier: Frontier,
+    committer: CommitterDoor,
+    folder: CrawlFolder,
+    settings: Settings,
+    telemetry: Telemetry,
+    clock: Clock,
+    registry: WorkerRegistry,
+    key: bytes,
+    take: Take,
+) -> ApiContext:
+    """A node as the API sees it: all partitions are one frontier. `take` is told of settings that change, here or
+    at another node."""
+    changing = ("crawl.max_pages", "politeness.delay", "archive.min_free", "fetch.concurrency")
+
+    def measure() -> None:
+        telemetry.gauge(Metric.IN_FLIGHT, registry.in_flight)
+
+    return ApiContext(
+        frontier=frontier,
+        settings=settings,
+        folder=folder,
+        telemetry=telemetry,
+        clock=clock,
+        seal=Seal(key),
+        committer=committer,
+        registry=registry,
+        takers=lambda: dict.fromkeys(changing, take),
+        measure=measure,
+        cluster=node,
     )
 
 
@@ -334,9 +377,10 @@ def _tell_of_list(log: Log, why: str) -> None:
     log.write(Event.BLOCKLIST_KEPT, why=why)
 
 
-async def _set_policies(frontier: Frontier, name: str, policy: HostPolicy) -> None:
+async def _set_policies(frontier: Frontier, name: str, policy: HostPolicy, part: PartOpening | None) -> None:
     for host in hosts_named(name):
-        await frontier.set_policy(host, policy)
+        if part is None or part.partition.has(host):
+            await frontier.set_policy(host, policy)
 
 
 def _about(settings: Settings) -> dict[str, str]:

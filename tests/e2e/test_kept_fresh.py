@@ -61,6 +61,9 @@ def test_a_crawl_is_kept_fresh_until_it_is_stopped_and_tells_what_changed(tmp_pa
     assert site.asked["/steady"] == 1
     explained = read_json("explain", url, "--in", folder)
     assert explained["next_at"] is not None
+    sql = "select next_crawl_at is not null as dated from urls where url = '{}'"
+    assert read_json("query", folder, sql.format(url), "--format", "json")["dated"] is True
+    assert read_json("query", folder, sql.format(url + "steady"), "--format", "json")["dated"] is False
     assert read_json("explain", url + "steady", "--in", folder)["next_at"] is None
     history = read_json("history", url, "--in", folder)
     assert [visit["change"] for visit in history["visits"]][:2] == ["first", "changed"]

@@ -91,6 +91,15 @@ def test_without_its_heading_a_journal_is_read_by_the_tables_of_now(left: Left) 
     assert len([*(left.crawl / "archive" / FOLDER).iterdir()]) == 1
 
 
+def test_zeros_where_a_heading_was_do_not_pass_for_rows_that_are_in_tables_already(left: Left) -> None:
+    """A journal that was made anew begins with a hole, and has nothing behind it."""
+    path = journal(left, ".rows")
+    path.write_bytes(overwritten(path.read_bytes(), 0, b"\0" * 5))
+    go_on(left)
+    assert {row["url"] for row in rows(left.crawl / "archive", "pages")} == {*left.urls, AFTER}
+    assert len([*(left.crawl / "archive" / FOLDER).iterdir()]) == 1
+
+
 def test_a_heading_of_a_version_to_come_is_told_from_a_damaged_one(left: Left) -> None:
     """Of a version that is not this one the check fits; a changed byte leaves a check that does not."""
     path = journal(left, ".rows")

@@ -67,6 +67,25 @@ def test_a_correction_needs_more_than_a_few_visits() -> None:
     assert forecasts.correction == pytest.approx(2.5, rel=0.02)
 
 
+def test_a_correction_is_surer_the_more_was_seen() -> None:
+    forecasts, errors = Forecasts(), [Forecasts().error]
+    for visit in range(2_000):
+        forecasts.add(0.3, changed=visit % 3 == 0)
+        if visit in (20, 200, 1_999):
+            errors.append(forecasts.error)
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 0.06
+
+
+def test_a_page_that_is_visited_often_counts_no_more_than_others() -> None:
+    """Two pages for as many days: one is visited ten times as often, and forecast too low."""
+    forecasts = Forecasts()
+    for visit in range(4_400):
+        is_rare = visit % 11 == 0
+        forecasts.add(0.4, changed=is_rare and visit % 22 == 0, weight=10.0 if is_rare else 1.0)
+    assert forecasts.correction == pytest.approx(0.25 / 0.4, rel=0.05)
+
+
 def test_old_forecasts_count_less() -> None:
     forecasts = Forecasts()
     for changed in itertools.chain([True] * 3_000, [False] * 5_000):

@@ -90,3 +90,10 @@ def test_reported_freshness_is_the_truth(month: Month) -> None:
     assert audited is not None
     assert error is not None
     assert abs(audited - truth) <= 3 * error + 0.03
+
+
+def test_the_report_says_how_far_off_it_may_be(month: Month) -> None:
+    """Three standard errors, at each of its hours; more pages or visits make it narrower."""
+    told = zip(month.reported, month.bands, strict=True)
+    assert all(abs(said - was) <= max(0.03, band) for (said, was), band in told)
+    assert month.bands[-1] < month.bands[0]

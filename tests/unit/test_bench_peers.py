@@ -11,7 +11,7 @@ from bench._installed import complaint
 from bench._lost import Loss, asked
 from bench._names import address_of, answer
 from bench._nginx import Asked, logged, read_access_log, secure
-from bench._other_mirrors import heritrix_job
+from bench._other_mirrors import heritrix_job, katana_pages
 from bench._roster import ALL, COMPILED, chosen
 from bench.mirror import rows_of as mirror_rows
 from bench.mirror import targets
@@ -182,6 +182,11 @@ def test_every_name_has_an_address_on_loopback_and_no_other_kind() -> None:
     assert said[-4:] == address_of("H1.test")
     assert said[-4] == 127
     assert answer(question + b"\x00\x1c\x00\x01")[6:8] == b"\x00\x00"
+
+
+def test_of_an_index_of_answers_only_pages_count() -> None:
+    index = "/r/a.txt http://h/a%20b.html (200 OK)\n/r/b.txt http://h/b (404 Not Found)\ntorn"
+    assert katana_pages(index) == {"/a b.html": 1}
 
 
 def test_a_profile_without_the_places_to_fill_in_is_refused() -> None:

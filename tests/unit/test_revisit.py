@@ -8,6 +8,7 @@ import random
 
 import pytest
 
+from skitter.parse.caching import promised_seconds
 from skitter.schedule.change_rate import (
     FIRST_RATE,
     chance_of_change,
@@ -36,6 +37,7 @@ from skitter.schedule.signals import (
     Trust,
     agrees,
     days_until_due,
+    days_when_promised,
     freshness_when_silent,
     freshness_when_told,
     lesson,
@@ -280,3 +282,56 @@ def test_no_page_makes_the_arithmetic_fail(rate: float, days: float, target: flo
         assert math.isfinite(days_until_due(target, rate, NEVER_SIGNALLED, told_after, days))
     assert math.isfinite(days_by_value(rate, weight_of(0), target))
     assert 0.0 <= expected_freshness(1.0, days, FIRST_RATE, days) <= 1.0
+
+
+def told_visits(visits: int, *, changed: bool) -> Trust:
+    """Of pages that change in two of ten such intervals anyway."""
+    trust, rate = Trust(), -math.log(0.8)
+    for visit in range(visits):
+        is_changed = float(changed or visit % 5 == 0)
+        trust.learn(lesson(1.0, is_changed, rate, 1.0, 1.0))
+    return trust
+
+
+def test_a_few_visits_are_enough_to_see_through_a_liar() -> None:
+    assert told_visits(0, changed=True).told_odds > 5
+    assert told_visits(15, changed=False).told_odds < 1.02
+    assert told_visits(15, changed=False).silent_odds > 0.98
+    assert told_visits(15, changed=True).told_odds > 20
+
+
+def test_a_liar_that_mends_its_ways_is_heeded_again() -> None:
+    trust = told_visits(200, changed=False)
+    for _ in range(40):
+        trust.learn(lesson(1.0, 1.0, 0.2, 1.0, 1.0))
+    assert trust.told_odds > 1.5
+
+
+def test_max_age_is_worth_nothing_until_it_was_kept() -> None:
+    rate, target = 0.1, 0.5
+    kept, broken = Trust(), Trust()
+    assert days_when_promised(target, rate, kept, 30.0) == pytest.approx(target / rate)
+    for visit in range(100):
+        kept.learn_promise(0.0, rate, 3.0, 30.0)
+        broken.learn_promise(float(visit % 4 == 0), rate, 3.0, 30.0)
+    assert days_when_promised(target, rate, kept, 30.0) > 2 * target / rate
+    assert days_when_promised(target, rate, broken, 30.0) == pytest.approx(target / rate, rel=0.1)
+    # never later than it ends
+    assert days_when_promised(target, rate, kept, 6.0) <= 6.0
+
+
+@pytest.mark.parametrize(
+    ("cache_control", "expires", "promised"),
+    [
+        ("max-age=3600", "", 3600.0),
+        ("public, Max-Age = 60, s-maxage=9", "", 60.0),
+        ("s-maxage=9", "Thu, 01 Jan 1970 01:00:00 GMT", 3600.0),
+        ("no-cache, max-age=3600", "", 0.0),
+        ("max-age=0", "Thu, 01 Jan 1970 01:00:00 GMT", 0.0),
+        ("max-age=999999999", "", 31_536_000.0),
+        ("", "0", 0.0),
+        ("max-age=x", "soon", 0.0),
+    ],
+)
+def test_how_long_a_page_promises_to_stay(cache_control: str, expires: str, promised: float) -> None:
+    assert promised_seconds(cache_control, expires, 0.0) == promised

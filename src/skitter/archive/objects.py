@@ -12,6 +12,7 @@ import configparser
 import hashlib
 import os
 import re
+import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
@@ -24,7 +25,7 @@ from obstore.store import from_url
 
 from skitter.errors import ArchiveFailed, ObjectsFailed, UsageError
 
-_PROBE = "skitter-was-here.tmp"
+_PROBE = "skitter-was-here"
 # S3 takes 10,000 parts of an object; memory is this times the parts under way.
 _PART = 8 << 20
 _MOST_PARTS = 5_000
@@ -56,12 +57,14 @@ class Objects:
             raise UsageError(f"archive.url {self.url} cannot be used: {_words(error)}") from error
 
     async def probe(self) -> None:
-        """Write, look and take away again: whether the archive can go there at all."""
+        """Write, look and take away again: whether the archive can go there at all. Under a name of its own:
+        the nodes of a cluster begin together."""
+        name = f"{_PROBE}-{secrets.token_hex(4)}.tmp"
         try:
             async with self._asking("write to"):
-                await obstore.put_async(self._store, _PROBE, b"skitter")
-                await obstore.head_async(self._store, _PROBE)
-                await obstore.delete_async(self._store, _PROBE)
+                await obstore.put_async(self._store, name, b"skitter")
+                await obstore.head_async(self._store, name)
+                await obstore.delete_async(self._store, name)
         except ObjectsFailed as error:
             raise UsageError(
                 f"{error}: check archive.url, its bucket, and the credentials and endpoint in the environment"
@@ -117,7 +120,7 @@ class Objects:
                 found["path"]: found["size"]
                 for some in obstore.list(self._store)
                 for found in some
-                if found["path"] != _PROBE
+                if not found["path"].startswith(_PROBE)
             }
 
     def size(self, name: str) -> int | None:

@@ -69,7 +69,7 @@ class Committer:
         self._synced_at = clock.now()
         self.is_short_of_room = False
         self.is_paused = False
-        self.is_paused_by_operator = False
+        self._is_paused_by_operator = False
         self._is_ending = False
 
     # -- for workers
@@ -83,8 +83,16 @@ class Committer:
     def standing(self) -> Standing:
         if self.is_short_of_room or self._is_ending:
             return Standing.CLOSING
-        is_paused = self.is_paused or self.is_paused_by_operator
+        is_paused = self.is_paused or self._is_paused_by_operator
         return Standing.PAUSED if is_paused else Standing.OPEN
+
+    @property
+    def is_paused_by_operator(self) -> bool:
+        return self._is_paused_by_operator
+
+    def divide(self, hosts: Sequence[Host]) -> list[list[int]]:
+        """All are here, and are committed together."""
+        return [list(range(len(hosts)))] if hosts else []
 
     @property
     def is_closing(self) -> bool:
@@ -93,7 +101,7 @@ class Committer:
     @property
     def why_paused(self) -> str:
         """In words; empty when it is not."""
-        if self.is_paused_by_operator:
+        if self._is_paused_by_operator:
             return "by the operator"
         return "too much waits for upload (archive.spool)" if self.is_paused else ""
 
@@ -212,10 +220,10 @@ class Committer:
 
     def pause(self) -> None:
         """By the operator. It lasts as long as the process: whoever starts a crawl means it to run."""
-        self.is_paused_by_operator = True
+        self._is_paused_by_operator = True
 
     def resume(self) -> None:
-        self.is_paused_by_operator = False
+        self._is_paused_by_operator = False
 
     def change_settings(self, settings: Settings) -> None:
         """Takes over `archive.min_free` and `frontier.sync_interval`."""

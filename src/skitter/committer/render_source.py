@@ -70,3 +70,24 @@ class CommitterRenders:
 
     async def place_of_copy(self, digest: bytes) -> RecordAt | None:
         return await self._frontier.place_of_copy(digest)
+
+
+class NoRenders:
+    """Of a cluster, which renders nothing: what a page asks for may be of any partition."""
+
+    waiting = 0
+
+    async def lease(self, worker: str, capacity: int) -> list[RenderTask]:
+        return []
+
+    async def release(self, leases: Sequence[tuple[UrlKey, Token]]) -> None:
+        """None was given."""
+
+    async def answers(self, urls: Sequence[str]) -> list[AnswerAt]:
+        return []
+
+    async def record(self, at: RecordAt) -> bytes | None:
+        return None
+
+    async def place_of_copy(self, digest: bytes) -> RecordAt | None:
+        return None

@@ -18,7 +18,7 @@ from skitter.model import AnswerAt, Host, HostLease, RecordAt, RenderTask, Token
 from skitter.settings import Settings
 
 JOIN, LEASE, SETTLE = "/v1/work/join", "/v1/work/lease", "/v1/work/settle"
-RENEW, RELEASE = "/v1/work/renew", "/v1/work/release"
+RENEW, RELEASE, PARTS = "/v1/work/renew", "/v1/work/release", "/v1/work/partitions"
 RENDER_LEASE, RENDER_RELEASE = "/v1/work/render/lease", "/v1/work/render/release"
 RENDER_ANSWERS, RENDER_RECORD = "/v1/work/render/answers", "/v1/work/render/record"
 MEDIA = "application/msgpack"
@@ -86,7 +86,10 @@ class WorkerResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JoinResponse(WorkerResponse, frozen=True, kw_only=True):
+    """Of a cluster `parts` says how many partitions it has; the worker asks where they are."""
+
     settings: Settings
+    parts: int = 0
 
 
 class LeaseResponse(WorkerResponse, frozen=True, kw_only=True):
@@ -102,10 +105,24 @@ class SettleResponse(WorkerResponse, frozen=True, kw_only=True):
     seals: list[bytes] = []
     refused: dict[int, str] = {}
     """Deliveries that no worker could have made, by their place among those sent, and what is wrong with them."""
+    elsewhere: list[int] = []
+    """Deliveries that were not taken, because another node has their partition, or nobody has now."""
 
 
 class RenewResponse(WorkerResponse, frozen=True, kw_only=True):
     deadlines: list[float | None]
+    elsewhere: list[int] = []
+    """Leases of partitions that are not here: nothing is known of them."""
+
+
+class PartsRequest(WorkerRequest, frozen=True, kw_only=True):
+    """Which node has which partition?"""
+
+
+class PartsResponse(WorkerResponse, frozen=True, kw_only=True):
+    """Where each partition is, by its number; empty while nobody has it."""
+
+    places: list[str]
 
 
 class ReleaseResponse(WorkerResponse, frozen=True, kw_only=True):

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from skitter.clock import Clock
-from skitter.committer.committer import Committer
 from skitter.committer.delivery_check import DeliveryCheck
+from skitter.committer.door import CommitterDoor
 from skitter.committer.lease_seals import LeaseSeals
 from skitter.committer.worker_messages import LeaseRequest, SettleRequest, WorkerRequest
 from skitter.frontier.base import REMOTE
@@ -64,13 +64,16 @@ class WorkerRegistry:
 
     def __init__(
         self,
-        committer: Committer,
+        committer: CommitterDoor,
         clock: Clock,
         check: DeliveryCheck,
         *,
         are_children: bool = False,
         seals: LeaseSeals | None = None,
+        places: Callable[[], list[str]] = list,
     ) -> None:
+        """`places` says where the partitions of a cluster are, and is empty of any other crawl."""
+        self.places = places
         self.committer = committer
         self.check = check
         self.seals = seals

@@ -14,11 +14,13 @@ import msgspec
 
 from skitter import __version__
 from skitter.clock import Clock
+from skitter.committer.door import NotHere
 from skitter.committer.lease_seals import NOT_YOURS
 from skitter.committer.work_source import LINKS_AT_ONCE, commits_of
 from skitter.committer.worker_messages import (
     JOIN,
     LEASE,
+    PARTS,
     RELEASE,
     RENDER_ANSWERS,
     RENDER_LEASE,
@@ -33,6 +35,8 @@ from skitter.committer.worker_messages import (
     LeaseRequest,
     LeaseResponse,
     LeasesRequest,
+    PartsRequest,
+    PartsResponse,
     RecordRequest,
     RecordResponse,
     ReleaseResponse,
@@ -64,11 +68,13 @@ Act = Callable[[Any], Awaitable[WorkerResponse]]
 
 
 class _Taken(NamedTuple):
-    """What became of deliveries: each one's verdict, the hosts given with them, and why some were refused."""
+    """What became of deliveries: each one's verdict, the hosts given with them, why some were refused, and which
+    are of partitions that are not here."""
 
     settled: list[Settled]
     leases: list[HostLease]
     refused: dict[int, str]
+    elsewhere: list[int]
 
 
 class Call(NamedTuple):
@@ -89,6 +95,7 @@ _DECODERS = {
     RENDER_RELEASE: msgspec.msgpack.Decoder(RenderReleaseRequest).decode,
     RENDER_ANSWERS: msgspec.msgpack.Decoder(AnswersRequest).decode,
     RENDER_RECORD: msgspec.msgpack.Decoder(RecordRequest).decode,
+    PARTS: msgspec.msgpack.Decoder(PartsRequest).decode,
 }
 
 
@@ -102,7 +109,7 @@ class WorkerRpc:
     ) -> None:
         """So many pages are committed `at_once`; where nobody else asks for leases it may be more."""
         self._registry = registry
-        self._at_once = at_once
+        self._limits = at_once, LINKS_AT_ONCE
         self._settings = settings
         self._clock = clock
 
@@ -122,6 +129,7 @@ class WorkerRpc:
             RENDER_RELEASE: self.release_renders,
             RENDER_ANSWERS: self.answers,
             RENDER_RECORD: self.record,
+            PARTS: self.partitions,
         }
         return {path: Call(path, _DECODERS[path], act) for path, act in acts.items()}
 
@@ -130,7 +138,7 @@ class WorkerRpc:
             raise Unacceptable(
                 f"the worker is skitter {request.version}, the server {__version__}: install the same version"
             )
-        return JoinResponse(**self._signed(), settings=self._settings)
+        return JoinResponse(**self._signed(), settings=self._settings, parts=len(self._registry.places()))
 
     async def lease(self, request: LeaseRequest) -> LeaseResponse:
         self._registry.note_request(request)
@@ -153,16 +161,27 @@ class WorkerRpc:
             leases=taken.leases,
             seals=self._seals_of(request, taken.leases),
             refused=taken.refused,
+            elsewhere=taken.elsewhere,
         )
 
     async def renew(self, request: LeasesRequest) -> RenewResponse:
-        own = self._own(request)
-        renewed = await self._registry.committer.renew(own, self._settings.frontier.lease_duration)
-        deadlines = dict(zip(own, renewed, strict=True))
-        return RenewResponse(**self._signed(), deadlines=[deadlines.get(lease) for lease in request.leases])
+        own, committer = self._own(request), self._registry.committer
+        here = self._here(own)
+        renewed = await committer.renew(here, self._settings.frontier.lease_duration)
+        deadlines = dict(zip(here, renewed, strict=True))
+        away = {*own} - {*here}
+        return RenewResponse(
+            **self._signed(),
+            deadlines=[deadlines.get(lease) for lease in request.leases],
+            elsewhere=[number for number, lease in enumerate(request.leases) if lease in away],
+        )
+
+    def _here(self, leases: list[tuple[Host, Token]]) -> list[tuple[Host, Token]]:
+        divided = self._registry.committer.divide([host for host, _ in leases])
+        return [leases[place] for places in divided for place in places]
 
     async def release(self, request: LeasesRequest) -> ReleaseResponse:
-        await self._registry.committer.release(self._own(request))
+        await self._registry.committer.release(self._here(self._own(request)))
         return ReleaseResponse(**self._signed())
 
     # -- renderings
@@ -194,20 +213,30 @@ class WorkerRpc:
         place = await renders.place_of_copy(request.digest) if request.digest else None
         return RecordResponse(**self._signed(), record=record, place=place)
 
+    async def partitions(self, request: PartsRequest) -> PartsResponse:
+        return PartsResponse(**self._signed(), places=self._registry.places())
+
     async def _settled(self, request: SettleRequest) -> _Taken:
         """Hosts are leased again with the commit that frees them: the next turn may be another worker's, who
         knows neither their connections nor their links. What is impossible is refused, and the rest is taken."""
-        refused = self._refusals(request)
-        possible = [each for number, each in enumerate(request.deliveries) if number not in refused]
-        verdicts: list[Settled] = []
+        refused, deliveries = self._refusals(request), request.deliveries
+        possible = [number for number in range(len(deliveries)) if number not in refused]
+        committer = self._registry.committer
+        verdicts = [Settled.STALE] * len(deliveries)
         found: list[HostLease] = []
-        for part in commits_of(possible, self._at_once, LINKS_AT_ONCE):
-            settlements = await self._registry.committer.commit_batch(part)
-            verdicts += [settlement.settled for settlement in settlements]
-            found += await self._leased(request, len(found))
-        for number in refused:
-            verdicts.insert(number, Settled.STALE)
-        return _Taken(verdicts, found, refused)
+        taken: set[int] = {*refused}
+        for places in committer.divide([deliveries[number].outcome.host for number in possible]):
+            numbers = iter([possible[place] for place in places])
+            try:
+                for part in commits_of([deliveries[possible[place]] for place in places], *self._limits):
+                    for settlement in await committer.commit_batch(part):
+                        number = next(numbers)
+                        verdicts[number] = settlement.settled
+                        taken.add(number)
+                    found += await self._leased(request, len(found))
+            except NotHere:
+                continue
+        return _Taken(verdicts, found, refused, [n for n in range(len(deliveries)) if n not in taken])
 
     def _refusals(self, request: SettleRequest) -> dict[int, str]:
         """By the place of the delivery, in rising order."""

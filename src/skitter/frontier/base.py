@@ -193,7 +193,8 @@ class HostFreshness(msgspec.Struct, frozen=True, kw_only=True):
 class Freshness(msgspec.Struct, frozen=True, kw_only=True):
     """The share of pages that are expected to be as we have them now: by importance, plain, by tier, and of the
     hosts where most is missing. Beside it what visits at random times have found, over the time of the crawl.
-    `age` is how many days ago pages were last seen, on average; `changes_a_day` is expected of them in all."""
+    `age` is how many days ago pages were last seen, on average; `changes_a_day` is expected of them in all.
+    `error` and `error_plain` are standard errors of what is expected: three of them are its band."""
 
     pages: int
     expected: float | None
@@ -206,6 +207,8 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True):
     audited_by_tier: dict[str, Audited] = msgspec.field(default_factory=dict)
     age: float | None = None
     changes_a_day: float = 0.0
+    error: float | None = None
+    error_plain: float | None = None
 
 
 class RenderFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,7 +296,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     same text before, `distance` the bits of 64 in which their fingerprints differ, `resembling` how many
     resemble this one. `form` is what the key is the hash of. `canonical` is what the page names as such, and
     `alias_of` the page that therefore stands for it; or `alias_why` says why it stands for itself. `leads_to` is
-    the URL that is asked for in its place: where it redirects to, or its http form where there is no https."""
+    the URL that is asked for in its place: where it redirects to, or its http form where there is no https.
+    `next_at` is when it can be asked for next for any reason, `next_crawl_at` when it is visited again to keep
+    its copy fresh."""
 
     asked: str
     url: str = ""
@@ -325,6 +330,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     alias_why: str = ""
     leads_to: str = ""
     rendering: tuple[str, ...] = ()
+    next_crawl_at: float | None = None
 
 
 class HostView(msgspec.Struct, frozen=True, kw_only=True):
@@ -442,7 +448,7 @@ class HostOutlook(msgspec.Struct, frozen=True, kw_only=True):
 
 class UrlView(msgspec.Struct, frozen=True, kw_only=True):
     """A URL in a list. `why` is the kind of its failure or refusal; `status` and `at` are of its last answer.
-    `next_visit` is its date where a crawl is kept fresh."""
+    `next_crawl_at` is when it is visited next, where a crawl is kept fresh."""
 
     url: str
     state: str
@@ -451,7 +457,7 @@ class UrlView(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     title: str
     at: float
-    next_visit: float | None = None
+    next_crawl_at: float | None = None
 
 
 class UrlList(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ cycle, so the garbage collector does not look at them.
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum, StrEnum
 
 import msgspec
@@ -420,20 +421,49 @@ class Audits(msgspec.Struct, array_like=True, gc=False):
         self.fresh += weight * is_fresh
 
 
+# At least a thousand visits count: some three hundred changes, which say to a twentieth how good forecasts are.
+_FORECASTS_KEPT = 1_000
+_LATENESS_FADE = 0.999
+
+
 class Forecasts(msgspec.Struct, array_like=True, gc=False):
-    """Of late visits: how many changes were forecast, and how many were seen. Older ones count less."""
+    """Of late visits: how many changes were forecast, and how many were seen. Older ones count less: of `visits`
+    so far the later half, and no more than are kept. Each counts as much as the interval that it ends was long:
+    so each page counts alike, however often it is visited: `weight` of `count` visits. `squares` is of those
+    that were seen to have changed."""
 
     forecast: float = 0.0
     seen: float = 0.0
+    visits: int = 0
+    weight: float = 0.0
+    count: float = 0.0
+    squares: float = 0.0
 
-    def add(self, chance: float, *, changed: bool) -> None:
-        self.forecast = _FORECASTS_FADE * self.forecast + chance
-        self.seen = _FORECASTS_FADE * self.seen + changed
+    def add(self, chance: float, *, changed: bool, weight: float = 1.0, kept: int = _FORECASTS_KEPT) -> None:
+        self.visits += 1
+        fade = 1 - 1 / min(1 + self.visits / 2, max(kept, _FORECASTS_KEPT))
+        self.forecast = fade * self.forecast + weight * chance
+        self.seen = fade * self.seen + weight * changed
+        self.weight = fade * self.weight + weight
+        self.count = fade * self.count + 1
+        self.squares = fade * fade * self.squares + weight * weight * changed
 
     @property
     def correction(self) -> float:
         """Changes seen for each that was forecast; three of each are assumed beforehand."""
-        return (self.seen + 3.0) / (self.forecast + 3.0)
+        assumed = 3.0 * self._usual
+        return (self.seen + assumed) / (self.forecast + assumed)
+
+    @property
+    def error(self) -> float:
+        """How far the correction may be off (a standard error)."""
+        usual = self._usual
+        return math.sqrt(self.squares + 0.5 * usual * usual) / (self.forecast + 0.5 * usual)
+
+    @property
+    def _usual(self) -> float:
+        """The weight of a usual visit."""
+        return self.weight / self.count if self.weight else 1.0
 
 
 class Lateness(msgspec.Struct, array_like=True, gc=False):
@@ -443,17 +473,13 @@ class Lateness(msgspec.Struct, array_like=True, gc=False):
     took: float = 0.0
 
     def add(self, planned: float, took: float) -> None:
-        self.planned = _FORECASTS_FADE * self.planned + planned
-        self.took = _FORECASTS_FADE * self.took + took
+        self.planned = _LATENESS_FADE * self.planned + planned
+        self.took = _LATENESS_FADE * self.took + took
 
     @property
     def stretch(self) -> float:
         """By how much intervals turn out longer than planned; a day of each is assumed beforehand."""
         return (self.took + 1.0) / (self.planned + 1.0)
-
-
-# A thousand visits count: some three hundred changes, which say to a twentieth how good forecasts are.
-_FORECASTS_FADE = 0.999
 
 
 class Habits(msgspec.Struct, array_like=True, gc=False):

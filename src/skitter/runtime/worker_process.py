@@ -25,6 +25,7 @@ from skitter.runtime.parent_death import end_with_parent
 from skitter.runtime.stop_signals import drain_when, on_stop_signal
 from skitter.runtime.worker_guard import Allowed, guarded, warning_of, words_of
 from skitter.settings import Settings
+from skitter.worker.cluster_work_source import ClusterWorkSource, open_nodes
 from skitter.worker.http_link import Away, HttpLink
 from skitter.worker.loop import Loop
 from skitter.worker.remote_work_source import RemoteWorkSource
@@ -57,6 +58,7 @@ async def run_worker(
         end_with_parent()
     clock = SystemClock()
     link = HttpLink(server, token)
+    links = [link]
     name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     log = Log(log_file or Path(os.devnull), clock, echo=log_json)
     source = RemoteWorkSource(link, clock, name)
@@ -71,13 +73,21 @@ async def run_worker(
         if settings is not None and not is_child:
             settings = _guard(source, settings, allowed)
         if settings is not None:
-            await _work(source, raise_descriptor_limit(settings), clock, name, stopped)
+            work_source: RemoteWorkSource | ClusterWorkSource = source
+            if source.parts:
+                open_node = open_nodes(
+                    token, clock, name, source.notes, links, verifies_tls=source.verifies_tls
+                )
+                work_source = ClusterWorkSource(source, server, open_node, clock)
+                work_source.take_settings(settings)
+            await _work(work_source, raise_descriptor_limit(settings), clock, name, stopped)
         if notes.silent_for >= give_up_after:
             raise SkitterError(f"{server} did not answer for {give_up_after:g} s: is a crawl served there?")
     finally:
         watching.cancel()
         log.close()
-        await link.close()
+        for each in links:
+            await each.close()
 
 
 async def _watch(notes: ServerNotes, stopped: asyncio.Event, give_up_after: float) -> None:
@@ -117,7 +127,7 @@ async def _join(source: RemoteWorkSource, stopped: asyncio.Event, retry: float) 
 
 
 async def _work(
-    source: RemoteWorkSource,
+    source: RemoteWorkSource | ClusterWorkSource,
     settings: Settings,
     clock: Clock,
     name: str,
@@ -133,7 +143,7 @@ async def _work(
             await _deliver_the_rest(source)
 
 
-async def _deliver_the_rest(source: RemoteWorkSource) -> None:
+async def _deliver_the_rest(source: RemoteWorkSource | ClusterWorkSource) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LONGEST_FAREWELL):
             await source.leave()

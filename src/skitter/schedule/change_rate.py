@@ -15,6 +15,9 @@ FIRST_RATE = 1 / 30
 _SHAPE = 0.5
 # How many changes a pattern must have shown to count as much as its host does, and a host beside all pages.
 _STRENGTH = 3.0
+# All pages together learn from half a change on: nothing is known of a web beforehand, and a young crawl that
+# holds to its first guess says for a day that its copies are fresh.
+_STRENGTH_OF_ALL = 0.5
 # Old evidence fades with each visit: pages do not keep their habits for ever.
 _FADE = 0.98
 _E = 2.718281828459045
@@ -26,6 +29,17 @@ def prior_rate(changes: float, days: float, parent: float) -> float:
     """The rate that a new page of a group is expected to have. The group has shown so many changes in so many
     days of watching; `parent` is the rate of the group around it."""
     return (changes + _STRENGTH) / (days + _STRENGTH / parent)
+
+
+def rate_of_all(changes: float, days: float) -> float:
+    """The rate of all pages together, which have shown so much."""
+    return (changes + _STRENGTH_OF_ALL) / (days + _STRENGTH_OF_ALL / FIRST_RATE)
+
+
+def error_of_all(changes: float, days: float) -> float:
+    """How far the rate of all pages may be off (a standard error), as if one change in a day came before."""
+    error: float = (changes + 1.0) ** 0.5 / (days + 1.0)
+    return error
 
 
 def rate_of(changes: float, days: float, prior: float) -> float:

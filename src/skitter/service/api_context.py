@@ -10,13 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skitter.clock import Clock
-from skitter.committer.committer import Committer
+from skitter.committer.door import CommitterDoor
 from skitter.committer.work_source import Delivery, Standing
 from skitter.committer.worker_registry import WorkerRegistry
 from skitter.folder import CrawlFolder
 from skitter.frontier.base import Frontier, Settlement
-from skitter.model import Outcome
+from skitter.frontier.cluster.base import ClusterHere
+from skitter.model import Host, Outcome
 from skitter.service.disk_use import DiskUse
+from skitter.service.http.problem import Problem, Trouble
 from skitter.service.metrics.watch import Watch
 from skitter.service.steering.order import Steered
 from skitter.service.steering.settings import SettingsInForce, Take
@@ -36,10 +38,12 @@ class ApiContext:
     folder: CrawlFolder
     telemetry: Telemetry
     clock: Clock
-    committer: Committer
+    committer: CommitterDoor
     """The door for everything about a lease: it gives none while it is closing, paused or broken."""
     registry: WorkerRegistry | None = None
     """Of our own workers; None where the service takes none."""
+    cluster: ClusterHere | None = None
+    """Of a node: the cluster that it is in."""
     watch: Watch = field(default_factory=Watch)
     measure: Callable[[], None] = lambda: None
     """Brings the gauges of `telemetry` up to date; called before they are told, once a second at most."""
@@ -74,5 +78,22 @@ class ApiContext:
         return self.committer.standing is Standing.OPEN
 
     async def settle(self, outcomes: Sequence[Outcome]) -> list[Settlement]:
-        """Of foreign workers; their pages have no record in our archive."""
-        return await self.committer.commit_batch([Delivery(outcome) for outcome in outcomes])
+        """Of foreign workers; their pages have no record in our archive. All or, where a node lacks a partition,
+        none of them."""
+        divided = self.committer.divide([outcome.host for outcome in outcomes])
+        here = {place for places in divided for place in places}
+        for place, outcome in enumerate(outcomes):
+            if place not in here:
+                raise misdirected(self.cluster, outcome.host)
+        settled: dict[int, Settlement] = {}
+        for places in divided:
+            told = await self.committer.commit_batch([Delivery(outcomes[place]) for place in places])
+            settled.update(zip(places, told, strict=True))
+        return [settled[place] for place in range(len(outcomes))]
+
+
+def misdirected(cluster: ClusterHere | None, host: Host) -> Problem:
+    """Another node has the partition of a host, or nobody has it now."""
+    place = cluster.place_of(host) if cluster is not None else ""
+    where = f"it is at {place}: ask there" if place else "nobody has it now: ask again in some seconds"
+    return Problem(Trouble.MISDIRECTED, f"the partition of {host} is not on this node; {where}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skitter.committer.committer import Committer
+from skitter.committer.door import CommitterDoor
 from skitter.frontier.base import Frontier
 from skitter.headline import Headline, Seen, headline_of, look
 from skitter.telemetry import Metric, Telemetry
@@ -10,7 +10,7 @@ from skitter.telemetry import Metric, Telemetry
 
 async def headline_now(
     frontier: Frontier,
-    committer: Committer,
+    committer: CommitterDoor,
     telemetry: Telemetry,
     now: float,
     *,

@@ -15,6 +15,7 @@ from skitter.committer.worker_messages import (
     LARGEST_BATCH,
     LEASE,
     MEDIA,
+    PARTS,
     RELEASE,
     RENDER_ANSWERS,
     RENDER_LEASE,
@@ -29,6 +30,8 @@ from skitter.committer.worker_messages import (
     LeaseRequest,
     LeaseResponse,
     LeasesRequest,
+    PartsRequest,
+    PartsResponse,
     RecordRequest,
     RecordResponse,
     ReleaseResponse,
@@ -91,4 +94,5 @@ ROUTES = (
     _route(RENDER_RELEASE, "Pages back", RenderReleaseRequest, ReleaseResponse),
     _route(RENDER_ANSWERS, "What there is of URLs", AnswersRequest, AnswersResponse),
     _route(RENDER_RECORD, "A record of the archive", RecordRequest, RecordResponse),
+    _route(PARTS, "Which node has which partition", PartsRequest, PartsResponse),
 )

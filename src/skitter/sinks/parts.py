@@ -16,7 +16,7 @@ import msgspec
 
 from skitter.archive.schema import PAGES
 from skitter.archive.segments import ROWS
-from skitter.archive.tables.journal import read_tables
+from skitter.archive.tables.journal import DamagedHeading, read_tables
 from skitter.archive.tables.parts import PARQUET
 from skitter.archive.warc.coding import OPEN, stem_of
 from skitter.collection.layout import Layout
@@ -100,7 +100,7 @@ def _tables_of(source: Source, stem: str) -> set[str] | None:
     name = stem + ROWS + OPEN
     try:
         tables = read_tables(Path(source.location(name)), source.size(name)) if source.has(name) else None
-    except (ArchiveFailed, OSError):
+    except (ArchiveFailed, DamagedHeading, OSError):
         return None
     return {table.name for table in tables} if tables else None
 

@@ -31,7 +31,7 @@ from skitter.testing.features import (
 from skitter.testing.sites import FOLLOWED, SITEMAP, Link, Page, Site, Traits, mix
 
 SUBDOMAINS = ("www", "a", "b", "c", "d")
-HOST_NAME = re.compile(r"h([0-9]{5,9})\.web\.test|(www|[abcd])\.d([0-9]{3,9})\.test")
+HOST_NAME = re.compile(r"h([0-9]{5,9})(?:\.web)?\.test|(www|[abcd])\.d([0-9]{3,9})\.test")
 _NAMELESS = frozenset({RobotsKind.ABSENT, RobotsKind.FORBIDDEN, RobotsKind.UNAVAILABLE, RobotsKind.ELSEWHERE})
 HUB_TROUBLE = frozenset({RobotsKind.UNAVAILABLE, RobotsKind.ELSEWHERE, RobotsKind.MOVED})
 
@@ -59,7 +59,8 @@ class Expected(NamedTuple):
 class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """`pages` is the mean size of a host's tree, `spread` how far (as a share) a host may differ from it, `tls`
     the share of hosts with https. `listed` is the share of a host's pages that only its sitemap names, and
-    `lies` the share of dates in sitemaps that are wrong.
+    `lies` the share of dates in sitemaps that are wrong. `apart` gives the other hosts registrable domains of
+    their own, so that a cluster has them in different partitions.
 
     Hosts are introduced `fanout` at a time by the home pages of the first few (the hubs), which therefore
     have no trouble with their own robots.txt.
@@ -77,6 +78,7 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     flaky_failures: AtLeastOne = 2
     listed: Annotated[float, Meta(ge=0, lt=1)] = 0.0
     lies: Fraction = 0.0
+    apart: bool = False
 
     @classmethod
     def demo(cls, seed: int = 1) -> WebPlan:
@@ -96,7 +98,7 @@ class WebPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """One host in ten shares its registrable domain with four others."""
         if host % 10 == 3:
             return f"{SUBDOMAINS[host // 10 % 5]}.d{host // 50:03d}.test"
-        return f"h{host:05d}.web.test"
+        return f"h{host:05d}.test" if self.apart else f"h{host:05d}.web.test"
 
     def index(self, name: str) -> int | None:
         """The host of that lower-case name, or None when there is none."""

@@ -34,6 +34,7 @@ from skitter.committer.work_source import (
 from skitter.committer.worker_messages import (
     JOIN,
     LEASE,
+    PARTS,
     RELEASE,
     RENEW,
     SETTLE,
@@ -42,6 +43,8 @@ from skitter.committer.worker_messages import (
     LeaseRequest,
     LeaseResponse,
     LeasesRequest,
+    PartsRequest,
+    PartsResponse,
     ReleaseResponse,
     RenewResponse,
     SettleRequest,
@@ -121,6 +124,7 @@ class RemoteWorkSource:
         self._bytes = 0
         self._keep_at = 0.0
         self._batch: _Batch | None = None
+        self._is_delivering = False
         self._lease_sequence: int | None = None
         self._appetite = 0
         self._given: list[HostLease] | None = None
@@ -128,6 +132,12 @@ class RemoteWorkSource:
         self._released: list[tuple[Host, Token]] = []
         self._written: list[bytearray] = []
         self._seals = KeptSeals()
+        self.parts = 0
+        """How many partitions the cluster has that the server is a node of; 0 where it is none."""
+        self.is_unsure: Callable[[tuple[Host, Token]], float | None] | None = None
+        """Asked for the deadline of a lease whose partition is not where it was, until its next owner is
+        found."""
+        self._strays: list[Delivery] = []
         self.sent_links = SentLinks()
         self.renders = RemoteRenders(self)
         self.notes: ServerNotes | None = None
@@ -143,7 +153,7 @@ class RemoteWorkSource:
         """The settings of the crawl. Raises `Away` when nobody is there."""
         request = JoinRequest(**self.signed(), version=__version__)
         try:
-            settings = (await self._call(JOIN, request, JoinResponse)).settings
+            joined = await self._call(JOIN, request, JoinResponse)
         except Refused as error:
             raise UsageError(f"the server does not take this worker: {error.detail}") from None
         except Away as error:
@@ -152,6 +162,7 @@ class RemoteWorkSource:
             raise
         if self.notes is not None:
             self.notes.joined()
+        settings, self.parts = joined.settings, joined.parts
         self._duration = settings.frontier.lease_duration
         depths = [rule.depth for rule in settings.seeds.values() if rule.depth is not None]
         self.sent_links.deepest = min(settings.crawl.max_depth, *depths, settings.crawl.max_depth)
@@ -213,7 +224,12 @@ class RemoteWorkSource:
         if renewed is None:
             return None
         here, asked = asked_at - renewed.now, renewed.deadlines[: len(leases)]
-        return [None if deadline is None else here + deadline for deadline in asked]
+        deadlines = [None if deadline is None else here + deadline for deadline in asked]
+        if renewed.elsewhere and self.is_unsure is not None:
+            for number in renewed.elsewhere:
+                if number < len(leases):
+                    deadlines[number] = self.is_unsure(leases[number])
+        return deadlines
 
     async def release(self, leases: Sequence[tuple[Host, Token]]) -> None:
         self._released += leases
@@ -239,6 +255,37 @@ class RemoteWorkSource:
         self._give_back()
         await self._flush()
 
+    # -- partitions that move
+
+    def use_seals(self, seals: KeptSeals) -> None:
+        """A lease of one node is settled at another: they share their proofs."""
+        self._seals = seals
+
+    async def ask_places(self) -> list[str] | None:
+        """Where the partitions are, by this node; None while it is away."""
+        answer = await self.tried(PARTS, PartsRequest(**self.signed()), PartsResponse)
+        return None if answer is None else answer.places
+
+    def take_back(self, is_elsewhere: Callable[[Host], bool]) -> list[Delivery]:
+        """What this node did not take, and of what it has not answered for that which another one has now.
+        Whatever it did with them: telling them twice changes nothing."""
+        taken, self._strays = self._strays, []
+        kept: deque[tuple[float, int, Delivery]] = deque()
+        for since, weight, delivery in self._waiting:
+            if is_elsewhere(delivery.outcome.host):
+                taken.append(delivery)
+                self._bytes -= weight
+            else:
+                kept.append((since, weight, delivery))
+        self._waiting = kept
+        if self._is_away and self._batch is not None and not self._is_delivering:
+            batch, self._batch = self._batch, None
+            taken += [each for each in batch.deliveries if is_elsewhere(each.outcome.host)]
+            stay = [each for each in batch.deliveries if not is_elsewhere(each.outcome.host)]
+            if stay:
+                self._batch = _Batch(batch.sequence, batch.since, stay)
+        return taken
+
     def _give_back(self) -> None:
         """Hosts that came with an answer, and that the loop does not want any more: it drains, or must wait."""
         self._released += [(lease.host, lease.token) for lease in self._given or ()]
@@ -246,7 +293,7 @@ class RemoteWorkSource:
 
     @property
     def undelivered(self) -> int:
-        return len(self._waiting) + (len(self._batch.deliveries) if self._batch else 0)
+        return len(self._waiting) + len(self._strays) + (len(self._batch.deliveries) if self._batch else 0)
 
     @property
     def uncommitted(self) -> int:
@@ -318,18 +365,22 @@ class RemoteWorkSource:
             busy=self._cpu_share.measure(),
         )
         reach(Point.BEFORE_DELIVERY)
+        self._is_delivering = True
         try:
             taken = await self.tried(SETTLE, request, SettleResponse)
         except Refused as error:
             if self.notes is not None:
                 self.notes.dropped(len(batch.deliveries), error.detail)
             return True
+        finally:
+            self._is_delivering = False
         if taken is None:
             return False
         if taken.server != request.server:
             return await self._deliver(batch, hungry)
         reach(Point.AFTER_DELIVERY)
         self._note_given(request, taken, asked_at)
+        self._strays += [batch.deliveries[number] for number in taken.elsewhere]
         for why in taken.refused.values():
             if self.notes is not None:
                 self.notes.dropped(1, why)

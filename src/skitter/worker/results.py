@@ -24,6 +24,7 @@ from skitter.model import (
     Fetched,
     LinkBatch,
     LinkColumns,
+    NotModified,
     Result,
     RobotsRead,
     Task,
@@ -31,6 +32,7 @@ from skitter.model import (
     UrlKey,
     Via,
 )
+from skitter.parse.caching import promised_seconds
 from skitter.parse.figures import figures
 from skitter.parse.page import PageContent
 from skitter.parse.walls import TURNS_AWAY, Wall
@@ -97,7 +99,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 class ResultMaker:
     """`fingerprint` is None where near-duplicates are of no interest. `follows_links` is False where only
-    sitemaps say what is fetched."""
+    sitemaps say what is fetched. `reads_promises` where it matters for how long pages say that they stay."""
 
     def __init__(
         self,
@@ -106,8 +108,10 @@ class ResultMaker:
         fingerprint: Callable[[str], int | None] | None,
         *,
         follows_links: bool = True,
+        reads_promises: bool = False,
     ) -> None:
         self._follows_links = follows_links
+        self._reads_promises = reads_promises
         self._keys = keys
         self._links = links
         self._fingerprint = fingerprint
@@ -123,7 +127,10 @@ class ResultMaker:
             retry_after=retry_after(wait, exchange.ended_at) if wait else None,
             is_conditional=bool(task.etag or task.last_modified),
         )
-        return result_by_status(task, line, self._keys)
+        result = result_by_status(task, line, self._keys)
+        if self._reads_promises and isinstance(result, NotModified):
+            return NotModified(promised=_promised(answer))
+        return result
 
     def robots_read(self, task: Task, answer: Answer, reading: Reading) -> Result:
         exchange, first = answer.exchange, answer.first
@@ -172,6 +179,7 @@ class ResultMaker:
             canonical=canonical.url if canonical is not None else "",
             figures=figures(page.text, task.url, page.title) if page and self._fingerprint else b"",
             score=reading.score,
+            promised=_promised(answer) if self._reads_promises else 0.0,
         )
 
     def _links_of(
@@ -243,6 +251,13 @@ def _who_follows(urls: Iterable[str], told: Mapping[str, str]) -> LinkColumns | 
     """The extractors that follow these links, for `explain`; None where the page alone does."""
     names = tuple(told.get(url, "") for url in urls) if told else ()
     return LinkColumns(rel=names) if any(names) else None
+
+
+def _promised(answer: Answer) -> float:
+    fields = answer.joined
+    return promised_seconds(
+        fields.get("cache-control", ""), fields.get("expires", ""), answer.exchange.ended_at
+    )
 
 
 def _breaks_off(decoded: Decoded) -> str:

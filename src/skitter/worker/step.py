@@ -102,7 +102,13 @@ class Step:
         self._sitemaps = SitemapFiles(settings.sitemaps, keys, clock, self._cpu_turns)
         self._longest = settings.sitemaps.max_body
         follows_links = settings.sitemaps.use != "only"
-        self._results = ResultMaker(keys, links, fingerprint, follows_links=follows_links)
+        self._results = ResultMaker(
+            keys,
+            links,
+            fingerprint,
+            follows_links=follows_links,
+            reads_promises=settings.revisit.keep_fresh,
+        )
         self._extraction = extractors.joined_by(self._reader) if extractors is not None else None
         self._opt_outs = OptOuts(settings.opt_outs)
         self._looks_for_walls = settings.walls.mode != "off"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
 
 import msgspec
@@ -22,6 +22,7 @@ from skitter.model import RecordAt
 FORMAT = 2
 _MARK = b"\xc1"  # which no message of msgpack begins with
 _FRAME = 5
+_PIECE = 1 << 20
 _PAIR = b"\x92"  # an array of two: the place of a record, and its rows
 _EARLIER = b"\xdc\0\x21"  # an array of 33: a row of 0.1, which wrote no heading
 _encode = msgspec.msgpack.Encoder().encode
@@ -103,6 +104,8 @@ def read_tables(path: Path, length: int) -> tuple[Table, ...] | None:
     with path.open("rb") as journal:
         start = journal.read(min(length, _FRAME))
         if not any(start):
+            if not _is_hole(journal, length - len(start)):
+                raise DamagedHeading
             return None
         message = journal.read(min(length, int.from_bytes(start[1:], "little")))
     if start[:1] == _MARK and message.startswith(_EARLIER):
@@ -119,6 +122,15 @@ def read_tables(path: Path, length: int) -> tuple[Table, ...] | None:
         Table(name, tuple(Column(c.name, c.kind, c.source, "", "", c.fields, c.repeats) for c in columns))
         for name, columns in found.tables.items()
     )
+
+
+def _is_hole(journal: BinaryIO, length: int) -> bool:
+    """Whether nothing but zeros follows: with a row behind them they are a heading that was overwritten."""
+    while length > 0 and (piece := journal.read(min(length, _PIECE))):
+        if piece.strip(b"\0"):
+            return False
+        length -= len(piece)
+    return True
 
 
 def _of_another_version(path: Path) -> ArchiveFailed:

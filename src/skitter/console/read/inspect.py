@@ -248,12 +248,20 @@ def _revisit_lines(found: RevisitFigures) -> Iterator[str]:
         yield f"  visits are late, {late}: the budget or politeness does not allow more"
 
 
+def _band(error: float | None) -> str:
+    """Three standard errors: the truth lies outside in three of a thousand hours."""
+    return f"give or take {300 * error:.1f} points" if error is not None else ""
+
+
 def _freshness_lines(found: Freshness) -> Iterator[str]:
     if found.expected is None or found.expected_plain is None:
         yield "\nNo page has been watched: crawl with --keep-fresh"
         return
     yield f"\nExpected to be current now, of {found.pages:,} pages"
-    rows = [("by importance", f"{found.expected:.1%}", ""), ("plain", f"{found.expected_plain:.1%}", "")]
+    rows = [
+        ("by importance", f"{found.expected:.1%}", _band(found.error)),
+        ("plain", f"{found.expected_plain:.1%}", _band(found.error_plain)),
+    ]
     rows += [
         (tier, f"{share:.1%}", _audit_words(found.audited_by_tier.get(tier)))
         for tier, share in found.by_tier.items()

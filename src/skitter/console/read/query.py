@@ -23,6 +23,7 @@ from skitter.collection.tables import select_only, sql_fault
 from skitter.confinement import run_without_writing
 from skitter.console.display.output import ReaderGone, write_lines
 from skitter.console.display.table import table
+from skitter.console.read.urls_table import add_urls, is_named, read_urls
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -39,11 +40,15 @@ def run_query(folder: Path | str, sql: str, form: str) -> None:
     if is_stored_elsewhere(folder):
         with suppress(OSError):
             cache.mkdir(parents=True, exist_ok=True)
-    run_without_writing(lambda: _run_query(folder, sql, form), but=(str(cache),))
+    # before writing is given up: a frontier is looked at from a copy of its list of files
+    urls = read_urls(folder) if is_named(sql) and not is_stored_elsewhere(folder) else None
+    run_without_writing(lambda: _run_query(folder, sql, form, urls), but=(str(cache),))
 
 
-def _run_query(folder: Path | str, sql: str, form: str) -> None:
+def _run_query(folder: Path | str, sql: str, form: str, urls: Any) -> None:
     with Collection.at(folder) as collection, collection.duckdb(locked=True) as database:
+        if urls is not None:
+            add_urls(database, urls)
         found = select_only(database, sql)
         names = _unique([column[0] for column in found.description or ()])
         render = {"table": _as_table, "csv": _as_csv, "json": _as_json}[form]

@@ -13,18 +13,27 @@ from typing import TYPE_CHECKING, Any
 
 from skitter.console.display.output import write
 from skitter.console.run.crawl_flags import add_crawl_flags, given_flags
+from skitter.errors import UsageError
 
 if TYPE_CHECKING:
     from skitter.folder import CrawlFolder
 
 Command = Callable[..., argparse.ArgumentParser]
+# Enough for four nodes of four; each has an archive and a log of its own, so many more cost more than they bring.
+PARTS = 16
 
 
 def add_serve(commands: Any, command: Command) -> None:
     serve = command(
         commands, "serve", "serve a crawl's frontier over HTTP, for workers and operators", _serve
     )
-    serve.add_argument("folder", type=Path, metavar="DIR", help="the crawl's folder")
+    serve.add_argument(
+        "folder",
+        type=Path,
+        metavar="DIR",
+        nargs="?",
+        help="the crawl's folder; of a cluster, this node's own",
+    )
     serve.add_argument(
         "seeds",
         nargs="*",
@@ -48,6 +57,29 @@ def add_serve(commands: Any, command: Command) -> None:
         help="who may do what: lines of a role (read, worker, trusted-worker, operator), a name and a token; "
         "also SKITTER_TOKENS",
     )
+    serve.add_argument(
+        "--cluster",
+        metavar="URL",
+        default="",
+        help="be a node of the cluster in this database (postgresql://...), which the first node makes with its "
+        "settings; `demo` tries one out on this machine",
+    )
+    serve.add_argument(
+        "--parts",
+        type=int,
+        default=PARTS,
+        metavar="N",
+        help=f"partitions of a cluster that is made, for good (default {PARTS})",
+    )
+    serve.add_argument(
+        "--advertise",
+        default="",
+        metavar="URL",
+        help="where other nodes and workers reach this node (default: where it listens)",
+    )
+    serve.add_argument(
+        "--nodes", type=int, default=3, metavar="N", help="of --cluster demo: how many nodes (default 3)"
+    )
     add_crawl_flags(serve, served=True)
 
 
@@ -64,7 +96,11 @@ def _serve(arguments: argparse.Namespace) -> int:
     from skitter.settings.load import load
     from skitter.urls.keys import Keys
 
-    makes_one = arguments.new or bool(arguments.seeds)
+    if arguments.cluster == "demo":
+        return _demo(arguments.nodes)
+    if arguments.folder is None:
+        raise UsageError("name a folder: skitter serve DIR (with --cluster it is this node's own)")
+    makes_one = arguments.new or bool(arguments.seeds) or bool(arguments.cluster)
     folder = CrawlFolder.for_crawling(arguments.folder) if makes_one else _known(arguments.folder)
     loaded = load(
         crawl_file=None if folder.is_new else folder.settings_file,
@@ -86,8 +122,33 @@ def _serve(arguments: argparse.Namespace) -> int:
         who = "anybody on this machine may use it" if tokens.is_open else "a token is needed"
         display.note(f"serving {arguments.folder} at {where} ({who}); Ctrl-C stops")
 
+    if arguments.cluster:
+        from skitter.console.run.serve_cluster import run_node
+
+        node = run_node(
+            folder,
+            arguments.cluster,
+            arguments.listen,
+            arguments.advertise,
+            tokens,
+            seeds,
+            say,
+            display.note,
+            given=loaded.settings,
+            parts=arguments.parts,
+        )
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(node)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(run_serve(folder, loaded, seeds, arguments.listen, tokens, say, display))
+
+
+def _demo(nodes: int) -> int:
+    """A program of its own, which starts this one several times."""
+    import subprocess
+
+    command = [sys.executable, "-m", "skitter.testing.cluster_demo", "--nodes", str(nodes)]
+    return subprocess.call(command)
 
 
 def _known(path: Path) -> CrawlFolder:

@@ -91,6 +91,8 @@ class Admission:
     def admit(self, tx: Transaction, found: Discovered) -> Verdict:
         if tx.cache.forgotten and is_forgotten(tx, found):
             return _FORGOTTEN
+        if tx.cache.partition is not None and tx.is_elsewhere(found.host):
+            return self._post(tx, found)
         seed = found.via is not _LINK and _stands_for_a_seed(found)
         # most links of a page repeat what the last pages linked: 0.2 us here against 3.5 us for a store read
         marks = tx.cache.recent.get(found.key)
@@ -123,7 +125,37 @@ class Admission:
         return verdict
 
     def admit_run(self, tx: Transaction, run: Sequence[Discovered]) -> list[Verdict]:
-        """Links that differ in URL, key and host alone. What new ones of a host have in common is done once."""
+        """Links that differ in URL, key and host alone."""
+        if tx.cache.partition is None:
+            return self._admit_run(tx, run)
+        ours = [found for found in run if not tx.is_elsewhere(found.host)]
+        verdicts = iter(self._admit_run(tx, ours) if ours else ())
+        if len(ours) == len(run):
+            return list(verdicts)
+        return [self._post(tx, found) if tx.is_elsewhere(found.host) else next(verdicts) for found in run]
+
+    def _post(self, tx: Transaction, found: Discovered) -> Verdict:
+        """It is of another partition, which decides about it; told there unless it was before and is no news."""
+        cache = tx.cache
+        marks = cache.recent.get(found.key)
+        if marks is None and cache.known_keys.has(found.key):
+            marks = b""
+        if marks is not None and not (
+            _stands_for_a_seed(found) or _is_ranked(found) or self._is_news(tx, found, marks)
+        ):
+            return KNOWN
+        tx.post_link(found)
+        is_scoped = KINDS[found.kind].is_scoped
+        if is_scoped and found.depth > self._deepest(found):
+            return KNOWN  # by a shorter way it may come in
+        heard = (marks or b"") + _linker(found) if is_scoped else _NEEDED
+        if heard:
+            cache.recent.put(found.key, heard[: len(_ENOUGH)])
+        cache.known_keys.add(found.key)
+        return KNOWN
+
+    def _admit_run(self, tx: Transaction, run: Sequence[Discovered]) -> list[Verdict]:
+        """What new ones of a host have in common is done once."""
         if not _is_plain(run[0]) or self._is_too_far(run[0]) or tx.cache.forgotten:
             return [self.admit(tx, found) for found in run]
         cache, add_if_new = tx.cache, tx.add_if_new

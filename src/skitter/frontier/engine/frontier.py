@@ -55,6 +55,7 @@ from skitter.frontier.engine.importance import Importance, hear
 from skitter.frontier.engine.judging import judge
 from skitter.frontier.engine.leasing import Leasing
 from skitter.frontier.engine.load_limits import open_again
+from skitter.frontier.engine.posting import take_posts
 from skitter.frontier.engine.readmission import Readmission
 from skitter.frontier.engine.rejudge import note_rules, take_step
 from skitter.frontier.engine.renders import Renders
@@ -79,6 +80,7 @@ from skitter.frontier.engine.uploads.lost_segments import give_back_some
 from skitter.frontier.engine.uploads.not_uploaded import let_go
 from skitter.frontier.engine.walks import begin_walk
 from skitter.frontier.link_batches import runs_of
+from skitter.frontier.posts import WaitingPost
 from skitter.frontier.priority_lock import PriorityLock
 from skitter.frontier.rows import HostRow, Note
 from skitter.frontier.tables import queries
@@ -381,6 +383,32 @@ class EngineFrontier:
             async with self._lock.long:
                 if not self._cache.relearn_some():
                     return
+
+    # -- the post between partitions
+
+    async def waiting_posts(self, part: int, after: int, most: int) -> list[WaitingPost]:
+        """What another partition is to be told, from the post after this number on."""
+        await self._cache.quiet()
+        return queries.waiting_posts(self._cache, part, after, most)
+
+    async def parts_with_posts(self) -> list[int]:
+        """Those that are to be told something. Costs nothing while nobody is."""
+        partition = self._cache.partition
+        if partition is None or not self._cache.may_have_posts:
+            return []
+        await self._cache.quiet()
+        found = queries.parts_with_posts(self._cache, partition.parts)
+        self._cache.may_have_posts = bool(found)
+        return found
+
+    async def take_posts(self, source: int, posts: Sequence[WaitingPost]) -> int:
+        """From another partition, in one act: how many are new. All of them are kept when this returns."""
+        async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+            return take_posts(tx, self._settling, source, posts)
+
+    async def posts_taken(self, posts: Sequence[WaitingPost]) -> None:
+        async with self._lock.long, Transaction.begin(self._cache, self._clock.now()) as tx:
+            tx.drop_posts(posts)
 
     # -- the archive's part
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from math import ceil
 
+from skitter.frontier.posts import PostedAnswer
 from skitter.frontier.rows import HostRow, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.transaction import Transaction
@@ -61,18 +62,29 @@ class Health:
 
     def blame(self, tx: Transaction, host: HostRow, result: Failed, ended_at: float) -> None:
         tx.tally.failures[result.kind] = tx.tally.failures.get(result.kind, 0) + 1
-        host.health.last_failure = f"{result.kind}: {result.detail}" if result.detail else result.kind
+        host.health.last_failure = _failure_words(result)
         if RULES[result.kind].blames_host:
             self._back_off(host, result, ended_at)
 
     def robots_unreachable(
-        self, tx: Transaction, asked: HostRow, concerned: HostRow, result: Failed, ended_at: float
+        self,
+        tx: Transaction,
+        asked: HostRow,
+        concerned: HostRow,
+        result: Failed,
+        ended_at: float,
+        *,
+        is_counted: bool = False,
     ) -> None:
-        """RFC 9309 2.3.1.4: unreachable means disallowed, so whatever failed, the host has to wait."""
+        """RFC 9309 2.3.1.4: unreachable means disallowed, so whatever failed, the host has to wait. `is_counted`:
+        the partition of the host that was asked has blamed it already."""
         concerned.robots.failing_since = concerned.robots.failing_since or ended_at
         # an answer, if a bad one: its time comes with `robots_unreachable_after`, not with the last quarantine
         patient = bool(result.status) and self._assumed_after < float("inf")
-        self.blame(tx, asked, result, ended_at)
+        if is_counted:
+            asked.health.last_failure = _failure_words(result)
+        else:
+            self.blame(tx, asked, result, ended_at)
         if concerned is not asked or not RULES[result.kind].blames_host:
             elsewhere = "" if concerned is asked else f"its robots.txt is at {asked.host}: "
             concerned.health.last_failure = elsewhere + asked.health.last_failure
@@ -128,16 +140,25 @@ class Health:
         returned = 0
         for waiting in itertools.islice(queries.errands(tx.cache, ident), most):
             tx.drop_slot(waiting.slot)
-            _, asking = tx.host(Host(waiting.errand.behalf))
-            asking.robots.is_elsewhere = False
-            asking.robots.failing_since = asking.robots.failing_since or tx.now
+            returned += 1
             kind = FailureKind(host.health.given_up) if host.health.given_up else FailureKind.ADDRESS_REFUSED
             why = "is given up" if host.health.given_up else "the operator blocked"
+            behalf = Host(waiting.errand.behalf)
+            if tx.is_elsewhere(behalf):
+                failed = Failed(kind=kind, detail=f"{host.host}, which {why}")
+                tx.post(behalf, PostedAnswer(behalf, Host(host.host), waiting.errand.hops, failed))
+                continue
+            _, asking = tx.host(behalf)
+            asking.robots.is_elsewhere = False
+            asking.robots.failing_since = asking.robots.failing_since or tx.now
             asking.health.last_failure = f"{kind}: its robots.txt redirects to {host.host}, which {why}"
             self._back_off(asking, Failed(kind=kind), tx.now)
-            returned += 1
         host.queue.errands -= returned
         return returned
+
+
+def _failure_words(result: Failed) -> str:
+    return f"{result.kind}: {result.detail}" if result.detail else result.kind
 
 
 def forgive(host: HostRow) -> None:

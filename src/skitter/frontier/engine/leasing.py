@@ -432,6 +432,10 @@ class Leasing:
             if host is None or host.lease is None:
                 tx.drop_lease_end(ending)
                 continue
+            if all_of_them and self._outlives_its_owner(tx, host.lease):
+                usual = self._settings.frontier.lease_duration
+                tx.extend_lease(ending.ident, host.lease, max(host.lease.duration, usual))
+                continue
             last = self._end_of(tx, host.lease) if all_of_them else max(host.lease.deadline, ending.at)
             host.pace.last_start = max(host.pace.last_start, last)
             if host.load is not None:
@@ -439,6 +443,11 @@ class Leasing:
             tx.end_lease(ending.ident, host)
             ended += 1
         return ended
+
+    def _outlives_its_owner(self, tx: Transaction, lease: LeaseRow) -> bool:
+        """A partition's leases are in its log, and its next owner takes what comes of them. They are as long as
+        they can be by any clock; a worker ends its own somewhat sooner."""
+        return tx.cache.partition is not None and lease.worker.startswith(REMOTE)
 
     def _end_of(self, tx: Transaction, lease: LeaseRow) -> float:
         """The process that gave the lease is dead. A worker of another may go on until its deadline, of which

@@ -14,7 +14,7 @@ from skitter.frontier.tables.transaction import Transaction
 from skitter.frontier.tables.trap_tables import host_key
 from skitter.frontier.tables.url_patterns import pattern_of
 from skitter.model import UrlKey
-from skitter.schedule.change_rate import FIRST_RATE, prior_rate, rate_of
+from skitter.schedule.change_rate import prior_rate, rate_of, rate_of_all
 from skitter.schedule.kinds import KINDS
 from skitter.schedule.revisit import (
     DAY,
@@ -27,7 +27,7 @@ from skitter.schedule.revisit import (
     days_by_value,
     unpack_visits,
 )
-from skitter.schedule.signals import Trust, days_until_due
+from skitter.schedule.signals import Trust, days_until_due, days_when_promised
 from skitter.schedule.visit_value import due_changes, weight_of
 from skitter.settings import Settings
 from skitter.settings.durations import seconds_of
@@ -57,21 +57,34 @@ class RevisitDates:
         return _BETWEEN_READINGS if KINDS[row.found.kind].lists_urls else self._bounds.least
 
     def days(
-        self, tx: Transaction, host: HostRow, row: UrlRow, visits: Visits, groups: Groups, changed: bool
+        self,
+        tx: Transaction,
+        host: HostRow,
+        row: UrlRow,
+        visits: Visits,
+        groups: Groups,
+        changed: bool,
+        promised: float = 0.0,
     ) -> float:
-        """The interval until the next visit of a page by the rule, within its bounds."""
+        """The interval until the next visit of a page by the rule, within its bounds. The page itself has just
+        `promised` to stay as it is for so many days."""
         match self.rule:
             case RevisitRule.VALUE:
-                days = self._by_value(tx, row, visits, groups)
+                days = self._by_value(tx, row, visits, groups, promised)
             case RevisitRule.HALVE_DOUBLE:
                 days = days_by_halving(visits.interval, changed)
             case _:
                 days = self._fixed
         return bounded(days, self.bounds_of(host, row.url))
 
-    def _by_value(self, tx: Transaction, row: UrlRow, visits: Visits, groups: Groups) -> float:
+    def _by_value(
+        self, tx: Transaction, row: UrlRow, visits: Visits, groups: Groups, promised: float
+    ) -> float:
         rate = rate_of(visits.changes, visits.days, prior_of(tx.cache, groups))
         weight, price = self.weight(row), tx.tally.revisits.price
+        if promised and not visits.is_told:
+            target = due_changes(price * rate / weight)
+            return days_when_promised(target, rate, trust_of(tx.cache, groups), promised)
         if not visits.told_at:
             return days_by_value(rate, weight, price)
         told_after = (visits.told_at - visits.seen_at) / DAY if visits.is_told else None
@@ -127,7 +140,7 @@ def groups_of(cache: RowCache, key: UrlKey, url: str) -> Groups:
 def prior_of(cache: RowCache, groups: Groups) -> float:
     """The rate that a page of these groups is expected to have."""
     everywhere: Habits = cache.tally.revisits.habits
-    rate = prior_rate(everywhere.changes, everywhere.days, FIRST_RATE)
+    rate = rate_of_all(everywhere.changes, everywhere.days)
     for group in (groups[1], groups[0]):
         habits = cache.habits_of(group)
         rate = prior_rate(habits.changes, habits.days, rate)

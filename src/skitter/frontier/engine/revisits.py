@@ -20,7 +20,13 @@ from skitter.frontier.engine.revisit_dates import (
     prior_of,
 )
 from skitter.frontier.engine.uploads.not_uploaded import stop_counting
-from skitter.frontier.engine.visit_lessons import count_audit, count_forecast, learn_first, learn_trust
+from skitter.frontier.engine.visit_lessons import (
+    count_audit,
+    count_forecast,
+    learn_first,
+    learn_trust,
+    promised_days,
+)
 from skitter.frontier.rows import HostRow, Note, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.queries import Revisit
@@ -131,7 +137,7 @@ class Revisits:
         )
         if is_checked and visits.purpose != Purpose.NOISE_CHECK:
             return visits._replace(purpose=Purpose.NOISE_CHECK)
-        days = self._dates.days(tx, host, row, visits, groups, changed)
+        days = self._dates.days(tx, host, row, visits, groups, changed, promised_days(outcome.result))
         purpose = self._next_purpose(host, row, outcome)
         if is_first and purpose == Purpose.ROUTINE and self._dates.rule is RevisitRule.VALUE:
             share = _SOONEST_FIRST + (1 - _SOONEST_FIRST) * _drawn(outcome.key, outcome.ended_at + 2)
@@ -161,7 +167,9 @@ class Revisits:
             changes, watched, counted = learn(visits.changes, visits.days, rate, days, float(changed))
         count_forecast(tx, groups, visits, days, changed=changed)
         found = tx.tally.revisits
-        for group in (tx.learn_habits(groups[0]), tx.learn_habits(groups[1]), found.habits):
+        pattern, others = tx.learn_habits(groups[0]), (tx.learn_habits(groups[1]), found.habits)
+        # pages that were promised are those that change most, and are visited most: they say nothing of others
+        for group in (pattern,) if visits.purpose == Purpose.PROMISE else (pattern, *others):
             group.changes += counted
             group.days += days
         found.visits += 1

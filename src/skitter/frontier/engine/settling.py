@@ -33,9 +33,18 @@ from skitter.frontier.engine.renders import Renders
 from skitter.frontier.engine.revisits import Revisits
 from skitter.frontier.engine.traps import endless_sections, listings
 from skitter.frontier.engine.traps.rules import Traps
+from skitter.frontier.engine.uploads.lost_segments import read_robots_again
 from skitter.frontier.engine.uploads.not_uploaded import hold
-from skitter.frontier.link_batches import pack
-from skitter.frontier.rows import Gap, HostGrowth, HostRow, UrlRow
+from skitter.frontier.link_batches import pack, unpack
+from skitter.frontier.posts import (
+    Post,
+    PostedAnswer,
+    PostedErrand,
+    PostedLinks,
+    PostedListing,
+    PostedLoss,
+)
+from skitter.frontier.rows import Errand, Gap, HostGrowth, HostRow, UrlRow
 from skitter.frontier.tables.slots import host_of_slot, tier_of_slot
 from skitter.frontier.tables.transaction import Transaction
 from skitter.model import (
@@ -53,6 +62,7 @@ from skitter.model import (
     TaskKind,
     UrlKey,
     UrlState,
+    Via,
 )
 from skitter.plan.growth import smoothed_in
 from skitter.schedule.kinds import KINDS
@@ -303,6 +313,28 @@ class Settling:
         if self._revisits.enabled:
             self._revisits.heard_ahead(tx, file, added)
         return Told(added, known, refused + left_out)
+
+    def take_post(self, tx: Transaction, post: Post) -> None:
+        """What another partition tells this one."""
+        match post:
+            case PostedLinks():
+                for link in unpack(post.link_batches):
+                    if link.via is Via.ROBOTS:
+                        self._sitemaps.admit_posted(tx, link)
+                    else:
+                        self._admission.admit(tx, link)
+            case PostedListing():
+                allowed = self._sitemaps.allowed_of(tx, post)
+                if self._revisits.enabled:
+                    for link_batch in allowed:
+                        self._revisits.hear(tx, link_batch)
+                admit_links(tx, self._admission, host_part(post.link_batch.parent or b""), allowed)
+            case PostedErrand():
+                tx.send_errand(Errand(behalf=post.behalf, url=post.url, hops=post.hops), post.to)
+            case PostedAnswer():
+                self._robots.take_answer(tx, post)
+            case PostedLoss():
+                read_robots_again(tx, post.behalf)
 
     def _listed(
         self, tx: Transaction, link_batches: Sequence[LinkBatch]

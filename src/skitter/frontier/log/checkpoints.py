@@ -47,6 +47,7 @@ class Checkpoints:
         self._interval = interval
         self._stored: set[str] = set()
         self._named: dict[tuple[str, int, int], str] = {}
+        self._taking = asyncio.Lock()
         self.trouble = ""
         self.taken = 0
 
@@ -64,6 +65,11 @@ class Checkpoints:
                 self.trouble = str(error)
 
     async def take(self) -> Checkpoint:
+        """One at a time: who lets go of a partition takes one, whatever the interval says."""
+        async with self._taking:
+            return await self._take()
+
+    async def _take(self) -> Checkpoint:
         try:
             checkpoint = await asyncio.to_thread(self._link)
             for name, object_name in checkpoint.files.items():

@@ -7,12 +7,22 @@ the log there meanwhile.
 from __future__ import annotations
 
 import threading
+from typing import Protocol
 
 from skitter.errors import LogFailed, SkitterError
 from skitter.frontier.log.base import Log
 
 # Three heartbeats may be late before the owner may be replaced.
 _BEATS_A_LAPSE = 3
+
+
+class Beating(Protocol):
+    """Who says that an owner is alive. `fault` is why the owner must stop."""
+
+    @property
+    def fault(self) -> SkitterError | None: ...
+
+    def stop(self) -> None: ...
 
 
 class Heartbeat:

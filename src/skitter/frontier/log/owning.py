@@ -17,25 +17,35 @@ from pathlib import Path
 from skitter.errors import LogFailed, SkitterError
 from skitter.frontier.log.base import Checkpoint, Claim, Log, Owner
 from skitter.frontier.log.catching_up import TooOld, adopt, catch_up, check_whole, is_empty
-from skitter.frontier.log.heartbeat import Heartbeat
+from skitter.frontier.log.heartbeat import Beating, Heartbeat
 from skitter.frontier.log.position import position_of
 from skitter.frontier.stores.base import Store
 from skitter.frontier.stores.logged import LoggedStore
 
 OpenTables = Callable[[], Store]
+Beat = Callable[[Claim], Beating]
+"""Begins to say that the owner is alive."""
 Fetch = Callable[[str, Path], None]
 """Brings an object with this name to a file."""
 
 
 def own(
-    folder: Path, open_tables: OpenTables, log: Log, lapse: float, fetch: Fetch | None = None
+    folder: Path,
+    open_tables: OpenTables,
+    log: Log,
+    lapse: float,
+    fetch: Fetch | None = None,
+    *,
+    owner: Owner | None = None,
+    beat: Beat | None = None,
 ) -> LoggedStore:
-    """`fetch` brings files of checkpoints; without it the whole log is replayed into a new folder."""
+    """`fetch` brings files of checkpoints; without it the whole log is replayed into a new folder. A node of a
+    cluster owns as itself, and says for all its partitions at once that it is alive (`beat`)."""
     inner = open_tables()
-    beating: Heartbeat | None = None
+    beating: Beating | None = None
     try:
-        claim = log.claim(owner_of(folder))
-        beating = Heartbeat(log, lapse)
+        claim = log.claim(owner or owner_of(folder))
+        beating = Heartbeat(log, lapse) if beat is None else beat(claim)
         inner, claim = _caught_up(folder, inner, open_tables, log, claim, fetch)
         return LoggedStore(inner, log, claim, beating)
     except BaseException:

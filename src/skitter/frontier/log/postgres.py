@@ -57,28 +57,34 @@ class PostgresLog:
         lapse: float = 15.0,
         is_unreplicated: bool = False,
         tell: Callable[[str], None] | None = None,
+        part: int = 0,
+        links: tuple[Link, Link] | None = None,
     ) -> None:
         """An owner that is silent for `lapse` seconds may be replaced. `tell` is told when the database is away,
-        and when it answers again."""
+        and when it answers again. `links` are shared with the logs of other partitions: one for appends, one for
+        the rest."""
+        self._part = part
         self._lapse = lapse
         self._is_unreplicated = is_unreplicated
         self._given_up = threading.Event()
-        self._appending = _Link(url, self._given_up, tell)
-        self._beating = _Link(url, self._given_up, None)
+        self._has_own_links = links is None
+        self._appending, self._beating = links or (Link(url, tell), Link(url, None))
         self._epoch = 0
 
     # -- for the owner
 
     def claim(self, owner: Owner) -> Claim:
-        return self._appending.lasting(lambda connection: self._claim(connection, owner), tries=3)
+        return self._appending.lasting(
+            lambda connection: self._claim(connection, owner), self._given_up, tries=3
+        )
 
     def _claim(self, connection: _Connection, owner: Owner) -> Claim:
         check_replication(connection, is_told=self._is_unreplicated)
         with connection.transaction():
             for statement in sql.CREATE:
                 connection.execute(statement)
-            connection.execute(sql.BEGIN, (uuid.uuid4().hex,))
-            row = connection.execute(sql.LOCK).fetchone()
+            connection.execute(sql.BEGIN, {"part": self._part, "crawl": uuid.uuid4().hex})
+            row = connection.execute(sql.LOCK, {"part": self._part}).fetchone()
             assert row is not None
             crawl, _, sequence, former, place, is_free, silent = row
             if former != owner.ident and not is_free:
@@ -86,7 +92,7 @@ class PostgresLog:
                     f"{place} works on this crawl and was heard of {silent:.0f} s ago: stop it first, or wait "
                     f"until it has been silent for {self._lapse:g} s (frontier.log_lapse)"
                 )
-            values = {"ident": owner.ident, "place": owner.place, "lapse": self._lapse}
+            values = {"part": self._part, "ident": owner.ident, "place": owner.place, "lapse": self._lapse}
             claimed = connection.execute(sql.CLAIM, values).fetchone()
         assert claimed is not None
         self._epoch, has_moved = claimed
@@ -110,13 +116,13 @@ class PostgresLog:
                         f"database put back to an earlier state? Nothing is written any more"
                     )
 
-        self._appending.lasting(send)
+        self._appending.lasting(send, self._given_up)
 
     def _insert(self, connection: _Connection, sequence: int, body: bytes) -> bool:
         """Whether it is kept for certain."""
         warned = self._appending.warnings
         done = connection.execute(
-            sql.APPEND, {"epoch": self._epoch, "sequence": sequence, "body": body}, prepare=True, binary=True
+            sql.APPEND, {**self._ours(), "sequence": sequence, "body": body}, prepare=True, binary=True
         )
         return done.rowcount == 1 and self._appending.warnings == warned
 
@@ -124,7 +130,7 @@ class PostgresLog:
         """The last commit that is kept for certain."""
         while True:
             warned = self._appending.warnings
-            row = connection.execute(sql.HEARTBEAT, (self._epoch,)).fetchone()
+            row = connection.execute(sql.HEARTBEAT, self._ours()).fetchone()
             if row is None:
                 raise self._fenced(connection)
             if self._appending.warnings == warned:
@@ -139,20 +145,21 @@ class PostgresLog:
 
     def heartbeat(self) -> None:
         def beat(connection: _Connection) -> None:
-            if connection.execute(sql.HEARTBEAT, (self._epoch,)).fetchone() is None:
+            if connection.execute(sql.HEARTBEAT, self._ours()).fetchone() is None:
                 raise self._fenced(connection)
 
-        self._beating.lasting(beat, tries=1)
+        self._beating.lasting(beat, self._given_up, tries=1)
+
+    def _ours(self) -> dict[str, Any]:
+        return {"part": self._part, "epoch": self._epoch}
 
     def keep_settings(self, settings: str) -> None:
-        self._fenced_by(sql.KEEP_SETTINGS, (settings, self._epoch))
+        self._fenced_by(sql.KEEP_SETTINGS, {"settings": settings})
 
     def add_checkpoint(self, checkpoint: Checkpoint) -> None:
         files = msgspec.json.encode(checkpoint.files).decode()
         self._fenced_by(
-            sql.ADD_CHECKPOINT,
-            (checkpoint.sequence, checkpoint.epoch, files, self._epoch),
-            link=self._beating,
+            sql.ADD_CHECKPOINT, {"sequence": checkpoint.sequence, "files": files}, link=self._beating
         )
 
     def trim(self, keep: int) -> list[Checkpoint]:
@@ -161,27 +168,28 @@ class PostgresLog:
         if len(kept) < keep:
             return []
         for checkpoint in gone:
-            self._fenced_by(sql.DROP_CHECKPOINT, (checkpoint.sequence, self._epoch), link=self._beating)
-        self._fenced_by(sql.TRIM, (kept[-1].sequence, self._epoch), link=self._beating, is_question=True)
+            self._fenced_by(sql.DROP_CHECKPOINT, {"sequence": checkpoint.sequence}, link=self._beating)
+        oldest = {"sequence": kept[-1].sequence}
+        self._fenced_by(sql.TRIM, oldest, link=self._beating, is_question=True)
         return gone
 
     def release(self) -> None:
         with contextlib.suppress(LogFailed, Fenced):
-            self._fenced_by(sql.RELEASE, (self._epoch,))
+            self._fenced_by(sql.RELEASE, {})
 
     def _fenced_by(
-        self, statement: str, values: tuple[Any, ...], *, link: _Link | None = None, is_question: bool = False
+        self, statement: str, values: dict[str, Any], *, link: Link | None = None, is_question: bool = False
     ) -> None:
         """Carried out only while the epoch is ours."""
 
         def act(connection: _Connection) -> None:
-            if connection.execute(statement, values).rowcount == 0 and not is_question:
+            if connection.execute(statement, {**self._ours(), **values}).rowcount == 0 and not is_question:
                 raise self._fenced(connection)
 
-        (link or self._appending).lasting(act, tries=3)
+        (link or self._appending).lasting(act, self._given_up, tries=3)
 
     def _fenced(self, connection: _Connection) -> Fenced:
-        row = connection.execute(sql.STANDING).fetchone()
+        row = connection.execute(sql.STANDING, {"part": self._part}).fetchone()
         if row is None:
             return Fenced(
                 "the frontier's log is gone from its database: this process stops, and nothing was answered"
@@ -195,7 +203,7 @@ class PostgresLog:
 
     def standing(self) -> Standing | None:
         try:
-            row = self._beating.lasting(lambda found: found.execute(sql.STANDING).fetchone(), tries=3)
+            row = self._asked(lambda found: found.execute(sql.STANDING, {"part": self._part}).fetchone())
         except _NoTable:
             return None
         if row is None:
@@ -215,23 +223,28 @@ class PostgresLog:
 
     def read_from(self, sequence: int) -> Iterator[Entry]:
         while True:
-            some = self._beating.lasting(partial(_read, sequence), tries=3)
+            some = self._asked(partial(_read, self._part, sequence))
             yield from some
             if len(some) < _READ_AT_ONCE:
                 return
             sequence = some[-1].sequence + 1
 
     def checkpoints(self) -> list[Checkpoint]:
-        rows = self._beating.lasting(lambda found: found.execute(sql.CHECKPOINTS).fetchall(), tries=3)
+        rows = self._asked(lambda found: found.execute(sql.CHECKPOINTS, {"part": self._part}).fetchall())
         return [Checkpoint(sequence=sequence, epoch=epoch, files=files) for sequence, epoch, files in rows]
 
+    def _asked(self, question: Callable[[_Connection], T]) -> T:
+        return self._beating.lasting(question, self._given_up, tries=3)
+
     def close(self) -> None:
-        self._appending.close()
-        self._beating.close()
+        if self._has_own_links:
+            self._appending.close()
+            self._beating.close()
 
 
-def _read(start: int, connection: _Connection) -> list[Entry]:
-    rows = connection.execute(sql.READ, (start, _READ_AT_ONCE), binary=True).fetchall()
+def _read(part: int, start: int, connection: _Connection) -> list[Entry]:
+    asked = {"part": part, "start": start, "most": _READ_AT_ONCE}
+    rows = connection.execute(sql.READ, asked, binary=True).fetchall()
     return [Entry(*row) for row in rows]
 
 
@@ -239,20 +252,22 @@ class _NoTable(LogFailed):
     """Nobody has ever claimed a log in this database."""
 
 
-class _Link:
-    """A connection that is made again when it is lost. One thread at a time."""
+class Link:
+    """A connection that is made again when it is lost. One thread at a time: the others wait."""
 
-    def __init__(self, url: str, given_up: threading.Event, tell: Callable[[str], None] | None) -> None:
+    def __init__(self, url: str, tell: Callable[[str], None] | None) -> None:
         self._conninfo = _conninfo(url)
-        self._given_up = given_up
         self._tell = tell or (lambda _: None)
         self._lock = threading.Lock()
         self._connection: _Connection | None = None
         self.warnings = 0
 
-    def lasting(self, act: Callable[[_Connection], T], *, tries: int = 0) -> T:
-        """What the act returns, on as many connections as it takes; with `tries`, on at most so many. The act may
-        have been carried out in part on an earlier one."""
+    def lasting(
+        self, act: Callable[[_Connection], T], given_up: threading.Event | None = None, *, tries: int = 0
+    ) -> T:
+        """What the act returns, on as many connections as it takes; with `tries`, on at most so many, and none
+        once it is `given_up`. The act may have been carried out in part on an earlier one."""
+        given_up = given_up or threading.Event()
         wait, lost = _FIRST_WAIT, 0
         with self._lock:
             while True:
@@ -261,7 +276,7 @@ class _Link:
                 except _LOST as error:
                     self._drop()
                     lost += 1
-                    if lost == tries or self._given_up.wait(wait):
+                    if lost == tries or given_up.wait(wait):
                         raise LogFailed(
                             f"the database of the frontier's log does not answer: {_line(error)}"
                         ) from error

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from skitter.frontier.log.base import Claim, Log
-from skitter.frontier.log.heartbeat import Heartbeat
+from skitter.frontier.log.heartbeat import Beating
 from skitter.frontier.log.packing import NUMBERS, Change, pack
 from skitter.frontier.log.position import Position, put_position
 from skitter.frontier.stores.base import Changes, Store
@@ -60,7 +60,7 @@ class LoggedStore:
     read_only = False
     keeps_every_commit = True
 
-    def __init__(self, inner: Store, log: Log, claim: Claim, beating: Heartbeat) -> None:
+    def __init__(self, inner: Store, log: Log, claim: Claim, beating: Beating) -> None:
         self.inner = inner
         self.log = log
         self.claim = claim

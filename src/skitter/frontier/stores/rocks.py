@@ -28,6 +28,7 @@ from rocksdict import (
     ReadOptions,
     SliceTransform,
     WriteBatch,
+    WriteBufferManager,
 )
 
 from skitter.errors import DiskFull, FolderInUse, SkitterError, StoreFailed
@@ -90,16 +91,31 @@ class RocksChanges:
         self.native.delete_range(start, end, self._handles[table])
 
 
+class SharedMemory:
+    """One block cache and one bound for all memtables, for the stores of many partitions in one process."""
+
+    def __init__(self, memory: MemoryPlan) -> None:
+        self.cache = Cache.new_hyper_clock_cache(memory.block_cache, 0)
+        self.memtables = WriteBufferManager(memory.memtables, False)
+
+
 class RocksStore:
     keeps_every_commit = has_moved = False
 
-    def __init__(self, folder: Path, memory: MemoryPlan, *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        memory: MemoryPlan,
+        *,
+        read_only: bool = False,
+        shared: SharedMemory | None = None,
+    ) -> None:
         """`read_only` looks at a crawl that another process may be writing, as it is now."""
         _check_log_tail(folder, read_only)
         self.read_only = read_only
         self._scratch = tempfile.TemporaryDirectory(prefix="skitter-") if read_only else None
         access = AccessType.secondary(self._scratch.name) if self._scratch else AccessType.read_write()
-        cache = Cache.new_hyper_clock_cache(memory.block_cache, 0)
+        cache = shared.cache if shared else Cache.new_hyper_clock_cache(memory.block_cache, 0)
         try:
             tables = {
                 name: _options(
@@ -107,7 +123,11 @@ class RocksStore:
                 )
                 for name in TABLES
             }
-            self._db = Rdict(str(folder), _options(cache, memory.memtables), tables, access)
+            whole = _options(cache, memory.memtables)
+            if shared is not None:
+                for options in (whole, *tables.values()):
+                    options.set_write_buffer_manager(shared.memtables)
+            self._db = Rdict(str(folder), whole, tables, access)
         except Exception as error:
             raise _translate(error, folder) from error
         self.folder = folder

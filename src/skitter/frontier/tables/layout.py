@@ -19,7 +19,7 @@
     skeletons  16 bytes, 1                            -> Habits of a pattern's or a host's pages
     skeletons, traps  see `trap_tables.py`            -> evidence on traps, verdicts, refused URLs
     anchors  text                                     -> nothing; what the seeds bring into scope
-    meta     name                                     -> Tally, segment marks, format, notes
+    meta     name                                     -> Tally, segment marks, format, notes, the outbox
     meta     see `render_tables.py`                   -> renderings, their queue and what they wait for
 
 A UrlKey begins with the id of its host, so that all URLs of a host lie together. Only this module and its
@@ -67,6 +67,10 @@ FORGOTTEN = b"forgotten"
 SPENT = b"spent "
 # meta: segments that were lost before they were stored: whoever had them may yet upload them
 LOST = b"lost "
+# meta: the outbox: what other partitions are to be told, by partition (2 bytes) and number (8)
+POST = b"post "
+# meta: the number of the last post that was taken from a partition (2 bytes)
+TAKEN = b"taken "
 # due: what stands before pages that are visited again, by whether that must be on time. A time in microseconds
 # begins with 0.
 REVISIT = {True: b"\1", False: b"\2"}
@@ -142,6 +146,20 @@ def end_of_segment(segment: str) -> bytes:
 def refused_prefix(number: int) -> bytes:
     """The prefix of the URLs that a verdict refused, in `traps`."""
     return b"\1" + number.to_bytes(4, "big")
+
+
+def post_key(part: int, number: int) -> bytes:
+    return POST + part.to_bytes(2, "big") + number.to_bytes(8, "big")
+
+
+def place_of_post(key: bytes) -> tuple[int, int]:
+    """Its partition and its number."""
+    at = len(POST)
+    return int.from_bytes(key[at : at + 2], "big"), int.from_bytes(key[at + 2 :], "big")
+
+
+def taken_key(part: int) -> bytes:
+    return TAKEN + part.to_bytes(2, "big")
 
 
 def micros(seconds: float) -> bytes:

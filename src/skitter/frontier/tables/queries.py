@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from skitter.frontier.posts import WaitingPost
 from skitter.frontier.rows import Errand, FetchRow, Held, HostRow, UrlRow, Walk
 from skitter.frontier.tables.layout import (
     ABANDON,
@@ -35,10 +36,13 @@ from skitter.frontier.tables.layout import (
     decode_walk,
     end_of_segment,
     micros,
+    place_of_post,
+    post_key,
     reason_refused,
     refused_prefix,
     seconds,
     start_of_segment,
+    taken_key,
 )
 from skitter.frontier.tables.row_cache import RowCache
 from skitter.frontier.tables.slots import ERRAND_LANE, host_of_slot, lane_of
@@ -169,6 +173,28 @@ def consume_lease_ends(cache: RowCache, until: float | None) -> Iterator[LeaseEn
         low = min(low, ending.entry)
         yield ending
     cache.timers_low = low
+
+
+# -- the post
+
+
+def waiting_posts(cache: RowCache, part: int, after: int, most: int) -> list[WaitingPost]:
+    """For one partition, in their order, from the one after this number on."""
+    rows = cache.store.first("meta", post_key(part, after + 1), post_key(part + 1, 0), most)
+    return [WaitingPost(*place_of_post(key), body) for key, body in rows]
+
+
+def parts_with_posts(cache: RowCache, parts: int) -> list[int]:
+    found: list[int] = []
+    at = 0
+    while rows := cache.store.first("meta", post_key(at, 0), post_key(parts, 0), 1):
+        found.append(place_of_post(rows[0][0])[0])
+        at = found[-1] + 1
+    return found
+
+
+def last_taken(cache: RowCache, source: int) -> int:
+    return int.from_bytes(cache.store.get("meta", taken_key(source)) or b"", "big")
 
 
 # -- queues

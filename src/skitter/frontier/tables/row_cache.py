@@ -43,6 +43,7 @@ from skitter.schedule.politeness import delay_for
 from skitter.schedule.traps import Evidence
 from skitter.settings import Settings
 from skitter.urls.keys import Keys
+from skitter.urls.partitions import Partition
 
 TALLY = b"tally"
 NO_ROBOTS = b"-"
@@ -79,8 +80,13 @@ class RowCache:
         now: float,
         keys: Keys | None = None,
         blocklists: Blocklists | None = None,
+        partition: Partition | None = None,
     ) -> None:
         self.store = store
+        self.partition = partition
+        """Of which hosts it knows; None where it knows all."""
+        self.may_have_posts = partition is not None
+        """Whether something may wait in the outbox."""
         self.folder = folder
         """Where filters are kept between a clean close and the next opening."""
         self._seen_file, self._known_file = folder / "seen.filter", folder / "known.keys"

@@ -6,6 +6,9 @@ A part of `Transaction`: everything here is committed with it or not at all. Mov
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from skitter.frontier.posts import WaitingPost
 from skitter.frontier.rows import FetchRow, Habits, Held, Note, UrlRow, Walk
 from skitter.frontier.stores.base import Changes
 from skitter.frontier.tables.forgotten import Mention
@@ -24,8 +27,10 @@ from skitter.frontier.tables.layout import (
     encode,
     end_of_segment,
     micros,
+    post_key,
     refused_prefix,
     start_of_segment,
+    taken_key,
 )
 from skitter.frontier.tables.queries import Cursor, Due, HeldFetch, Revisit, walk_of
 from skitter.frontier.tables.row_cache import RowCache
@@ -51,6 +56,15 @@ class TableWrites:
 
     def clear_note(self, name: Note) -> None:
         self.delete("meta", name.encode())
+
+    def drop_posts(self, posts: Sequence[WaitingPost]) -> None:
+        """Those that other partitions have taken."""
+        for post in posts:
+            self.delete("meta", post_key(post.part, post.number))
+
+    def note_taken(self, source: int, number: int) -> None:
+        """The last post that was taken from a partition."""
+        self.put("meta", taken_key(source), number.to_bytes(8, "big"))
 
     def add_anchor(self, anchor: str) -> None:
         """A seed brings this into scope."""

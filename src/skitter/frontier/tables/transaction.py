@@ -13,6 +13,8 @@ from types import TracebackType
 from typing import Self
 
 from skitter.frontier.base import HostStanding
+from skitter.frontier.link_batches import pack
+from skitter.frontier.posts import Post, PostedErrand, PostedLinks, encode_post
 from skitter.frontier.rows import (
     Errand,
     Habits,
@@ -34,6 +36,7 @@ from skitter.frontier.tables.layout import (
     encode_new_rows,
     encode_shared_fields,
     micros,
+    post_key,
     slots_of,
 )
 from skitter.frontier.tables.queries import LeaseEnd, WaitingErrand
@@ -46,6 +49,7 @@ from skitter.schedule.rendering import Evidence as RenderEvidence
 from skitter.schedule.revisit import is_prompt
 from skitter.schedule.traps import Evidence
 from skitter.urls.canonical import host_id, host_of
+from skitter.urls.partitions import part_of
 
 # bound once: looked up for every page
 _QUEUED, _IN_PROGRESS, _FAILED = UrlState.QUEUED, UrlState.IN_PROGRESS, UrlState.FAILED
@@ -91,6 +95,8 @@ class Transaction(TableWrites):
         self.renderings: dict[bytes, RenderRow] = {}
         self.awaiting: dict[bytes, dict[bytes, int]] = {}
         self.render_evidence: dict[bytes, RenderEvidence] = {}
+        # links for other partitions: one post each, written by the commit
+        self._links_away: dict[int, list[Discovered]] = {}
 
     @classmethod
     def begin(cls, cache: RowCache, now: float) -> Self:
@@ -408,6 +414,9 @@ class Transaction(TableWrites):
         row.slot = b""
 
     def send_errand(self, errand: Errand, to: Host) -> None:
+        if self.is_elsewhere(to):
+            self.post(to, PostedErrand(to, Host(errand.behalf), errand.url, errand.hops))
+            return
         ident, host = self.host(to)
         self.tally.seq += 1
         self.put("queue", slot_of(ident, ERRAND_LANE, 255, self.tally.seq), encode(errand))
@@ -451,10 +460,34 @@ class Transaction(TableWrites):
         host.queue.errands += lease.errands
         host.lease = None
 
+    # -- other partitions
+
+    def is_elsewhere(self, host: Host) -> bool:
+        """Whether another partition has this host."""
+        partition = self.cache.partition
+        return partition is not None and not partition.has(host)
+
+    def post(self, host: Host, post: Post) -> None:
+        """Into the outbox, for the partition that has this host."""
+        partition = self.cache.partition
+        assert partition is not None
+        self._put_post(part_of(host, partition.parts), post)
+
+    def post_link(self, found: Discovered) -> None:
+        partition = self.cache.partition
+        assert partition is not None
+        self._links_away.setdefault(part_of(found.host, partition.parts), []).append(found)
+
+    def _put_post(self, part: int, post: Post) -> None:
+        self.tally.seq += 1
+        self.put("meta", post_key(part, self.tally.seq), encode_post(post))
+        self.cache.may_have_posts = True
+
     # -- commit
 
     def _is_to_be_committed(self) -> bool:
-        return bool(self._touched or self.learnt or self.habits) or not self._changes.is_empty()
+        is_changed = self._touched or self.learnt or self.habits or self._links_away
+        return bool(is_changed) or not self._changes.is_empty()
 
     @contextlib.contextmanager
     def _forgetting(self) -> Iterator[None]:
@@ -470,6 +503,8 @@ class Transaction(TableWrites):
         if self.originals:
             # before the commit: one too many in the filter costs a read, one too few would miss a near page
             self.cache.near.add(self.originals)
+        for part, links in self._links_away.items():
+            self._put_post(part, PostedLinks(pack(links)))
         for ident, row in self._touched.items():
             self._update_indexes(ident, row)
             raw = encode(row)

@@ -202,7 +202,12 @@ ROUTES = (
         call=result,
         body=Report,
         answer=ResultTaken,
-        problems=(Trouble.UNKNOWN_TASK, Trouble.NOT_YOUR_TASK, Trouble.CONTRADICTORY),
+        problems=(
+            Trouble.UNKNOWN_TASK,
+            Trouble.NOT_YOUR_TASK,
+            Trouble.CONTRADICTORY,
+            Trouble.MISDIRECTED,
+        ),
         keyed=True,
     ),
     Route(
@@ -214,7 +219,12 @@ ROUTES = (
         call=fail,
         body=Failure,
         answer=FailureTaken,
-        problems=(Trouble.UNKNOWN_TASK, Trouble.NOT_YOUR_TASK, Trouble.CONTRADICTORY),
+        problems=(
+            Trouble.UNKNOWN_TASK,
+            Trouble.NOT_YOUR_TASK,
+            Trouble.CONTRADICTORY,
+            Trouble.MISDIRECTED,
+        ),
         keyed=True,
     ),
     Route(
@@ -226,6 +236,7 @@ ROUTES = (
         call=results,
         body=Reports,
         answer=ReportsTaken,
+        problems=(Trouble.MISDIRECTED,),
         keyed=True,
     ),
     Route(
@@ -237,6 +248,7 @@ ROUTES = (
         call=failures,
         body=Failures,
         answer=FailuresTaken,
+        problems=(Trouble.MISDIRECTED,),
         keyed=True,
     ),
 )

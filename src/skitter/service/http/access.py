@@ -57,6 +57,12 @@ class Access:
     def __init__(self, tokens: Iterable[tuple[Role, str] | tuple[Role, str, str]] = ()) -> None:
         self._tokens = [_known(*token) for token in tokens]
 
+    def with_token(self, role: Role, token: str, name: str) -> Access:
+        """The same, and one more."""
+        more = Access()
+        more._tokens = [*self._tokens, _known(role, token, name)]
+        return more
+
     @property
     def is_open(self) -> bool:
         """No token exists: who can connect may do everything."""

@@ -9,6 +9,7 @@ long, `door.py` says.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -38,11 +39,12 @@ class FirstHead(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = transport
-        address = get_remote_addr(transport)
-        if address is None:
+        if transport.get_extra_info("socket").family == socket.AF_UNIX:
             self._hand_over()
-        else:
-            self.door.enter(transport, address[0])
+            return
+        address = get_remote_addr(transport)
+        # Who has hung up already has none.
+        self.door.enter(transport, address[0] if address is not None else "")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.door.leave(self._transport)

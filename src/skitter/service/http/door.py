@@ -13,7 +13,8 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import random
-import time
+from bisect import bisect_left
+from collections.abc import Sequence
 
 from skitter.service.http.access import Access
 
@@ -51,7 +52,7 @@ class Door:
             return
         network = _network(address)
         self._strangers[connection] = network
-        self._awaited[connection] = time.monotonic()
+        self._awaited[connection] = asyncio.get_running_loop().time()
         self._by_network.setdefault(network, []).append(connection)
         if not now and not last:
             asyncio.get_running_loop().call_soon(self._end_turn)
@@ -103,12 +104,13 @@ class Door:
     def _largest_crowd(self) -> list[asyncio.Transport]:
         return max(self._by_network.values(), key=len)
 
-    def _draw_one(self, crowd: list[asyncio.Transport] | tuple[()]) -> bool:
-        """False when nobody of it was heard yet."""
+    def _draw_one(self, crowd: Sequence[asyncio.Transport]) -> bool:
+        """False when nobody of it was heard yet. They stand in the order in which they came, so the unheard ones
+        are the last; looking at all of them took more than all else here."""
         now, last = self._unheard
-        heard = [one for one in crowd if one not in now and one not in last]
+        heard = bisect_left(crowd, True, key=lambda one: one in now or one in last)
         if heard:
-            self._turn_away(heard[random.randrange(len(heard) // 2 + 1)])
+            self._turn_away(crowd[int(random.random() * (heard // 2 + 1))])
         return bool(heard)
 
     def _turn_away(self, connection: asyncio.Transport) -> None:
@@ -124,7 +126,7 @@ class Door:
 
     def _sweep_late(self) -> None:
         """One timer for all: they stand in the order in which they came."""
-        since = time.monotonic() - SECONDS_FOR_A_HEAD
+        since = asyncio.get_running_loop().time() - SECONDS_FOR_A_HEAD
         for connection, came in [*self._awaited.items()]:
             if came > since:
                 break

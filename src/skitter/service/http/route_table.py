@@ -12,6 +12,7 @@ from skitter.service.api import (
     monitoring,
     operators,
     overview,
+    partitions,
     results,
     seeds,
     tasks,
@@ -37,4 +38,10 @@ OPERATORS_ROUTES: tuple[Route, ...] = (
 )
 """What a crawl answers that has workers of its own and takes no others."""
 
-ROUTES: tuple[Route, ...] = (*OPERATORS_ROUTES, *tasks.ROUTES, *results.ROUTES, *work.ROUTES)
+ROUTES: tuple[Route, ...] = (
+    *OPERATORS_ROUTES,
+    *partitions.ROUTES,
+    *tasks.ROUTES,
+    *results.ROUTES,
+    *work.ROUTES,
+)

@@ -6,18 +6,33 @@ concerned. RFC 9309 where it says something. Never fetches, and never lets a pag
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from skitter.frontier.engine.admission import is_forgotten
 from skitter.frontier.engine.answers.declarations import Declarations
 from skitter.frontier.engine.answers.ledger import enter_in_ledger
 from skitter.frontier.engine.answers.sitemaps import Sitemaps
 from skitter.frontier.engine.health import Health, asked_wait, forgive
 from skitter.frontier.engine.uploads.not_uploaded import hold
+from skitter.frontier.posts import PostedAnswer
 from skitter.frontier.rows import Errand, HostRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.row_cache import rules_key_of
 from skitter.frontier.tables.transaction import Transaction
-from skitter.model import Failed, FailureKind, Host, NotModified, Outcome, Redirected, RobotsRead
+from skitter.model import (
+    Failed,
+    FailureKind,
+    Host,
+    NotModified,
+    Outcome,
+    Redirected,
+    RobotsRead,
+    TaskKind,
+    Token,
+    UrlKey,
+)
 from skitter.settings import Settings
+from skitter.urls.canonical import host_id
 
 _MOST_ROBOTS_HOPS = 5
 
@@ -44,7 +59,8 @@ class RobotsAnswers:
             if errand is None:
                 return False
             hops = errand.hops
-            _, concerned = tx.host(Host(errand.behalf))
+            is_ours = not tx.is_elsewhere(Host(errand.behalf))
+            concerned = tx.host(Host(errand.behalf))[1] if is_ours else HostRow(host=errand.behalf)
             tx.drop_slot(slot)
             host.lease.errands -= 1
         else:
@@ -53,10 +69,49 @@ class RobotsAnswers:
         tx.cache.lease_slots(ident, host.lease.token).pop(outcome.key, None)
         enter_in_ledger(tx, host, outcome)
         tx.tally.robots_fetches += 1
-        self._apply(tx, host, concerned, hops, outcome)
+        if tx.is_elsewhere(Host(concerned.host)):
+            self._answer_elsewhere(tx, host, Host(concerned.host), hops, outcome)
+        else:
+            self._apply(tx, host, concerned, hops, outcome)
         if self._holds:
             hold(tx, outcome, None, behalf=concerned.host)
         return True
+
+    def _answer_elsewhere(
+        self, tx: Transaction, host: HostRow, behalf: Host, hops: int, outcome: Outcome
+    ) -> None:
+        """Another partition has the host that the errand was run for: what was said goes there."""
+        result = outcome.result
+        if isinstance(result, Failed):
+            self._health.blame(tx, host, result, outcome.ended_at)
+        elif isinstance(result, RobotsRead):
+            self._health.is_well(host, outcome)
+            if result.copy is not None:
+                tx.put_copy(result.digest, result.copy)
+        else:
+            self._health.answered(host, outcome)
+        tx.post(behalf, PostedAnswer(behalf, Host(host.host), hops, result))
+
+    def take_answer(self, tx: Transaction, post: PostedAnswer) -> None:
+        """Of a host in another partition, which was asked on behalf of one of ours."""
+        concerned = tx.touch(host_id(post.behalf))
+        if concerned is None or not concerned.robots.is_elsewhere:
+            return
+        asked, result = HostRow(host=post.asked), post.result
+        if isinstance(result, Failed):
+            concerned.robots.is_elsewhere = False
+            self._failed(tx, asked, concerned, result, tx.now, is_counted=True)
+            return
+        outcome = Outcome(
+            host=post.asked,
+            token=Token(0),
+            kind=TaskKind.ROBOTS,
+            key=UrlKey(b""),
+            sent_at=tx.now,
+            ended_at=tx.now,
+            result=replace(result, copy=None) if isinstance(result, RobotsRead) else result,
+        )
+        self._apply(tx, asked, concerned, post.hops, outcome)
 
     def _apply(self, tx: Transaction, host: HostRow, concerned: HostRow, hops: int, outcome: Outcome) -> None:
         result = outcome.result
@@ -111,9 +166,16 @@ class RobotsAnswers:
                 raise TypeError(f"a robots task cannot be settled with {type(result).__name__}")
 
     def _failed(
-        self, tx: Transaction, host: HostRow, concerned: HostRow, result: Failed, ended_at: float
+        self,
+        tx: Transaction,
+        host: HostRow,
+        concerned: HostRow,
+        result: Failed,
+        ended_at: float,
+        *,
+        is_counted: bool = False,
     ) -> None:
-        self._health.robots_unreachable(tx, host, concerned, result, ended_at)
+        self._health.robots_unreachable(tx, host, concerned, result, ended_at, is_counted=is_counted)
         if not self._health.may_be_assumed(concerned, result, ended_at):
             return
         # Of what the RFC permits, the more careful: the last copy read, and no rules only where there was none.

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from skitter.frontier.engine.admission import KNOWN, Admission
 from skitter.frontier.engine.requeue import refresh_one
 from skitter.frontier.link_batches import keys_of, size, split, urls_of
+from skitter.frontier.posts import PostedListing
 from skitter.frontier.rows import HostRow, UrlRow
 from skitter.frontier.tables.transaction import Transaction
 from skitter.model import Discovered, Host, LinkBatch, TaskKind, UrlKey, Via
@@ -57,10 +58,14 @@ class Sitemaps:
             return
         key, host = tx.cache.keys.key_of(url), host_of(url)
         found = Discovered(url=url, key=key, host=host, depth=0, via=via, kind=TaskKind.SITEMAP)
+        self._admit_or_read_again(tx, found, is_news=is_first and host != origin)
+
+    def _admit_or_read_again(self, tx: Transaction, found: Discovered, *, is_news: bool) -> None:
+        key = found.key
         if self._admission.admit(tx, found) is not KNOWN or (row := tx.url(key)) is None:
             return
         # A host that names a sitemap elsewhere lets it speak for itself: what was left out of it counts now.
-        is_news = is_first and host != origin and row.rule == LEFT_OUT
+        is_news = is_news and row.rule == LEFT_OUT
         is_again = self._reads_again and tx.now - row.answer.at >= _BETWEEN_READINGS
         if KINDS[row.found.kind].lists_urls and (is_news or is_again):
             if is_news:
@@ -75,6 +80,8 @@ class Sitemaps:
         """The batches without what their sitemap may not name, and without what is beyond a host's budget: how
         many links were left out."""
         kept, left_out = [], 0
+        if tx.cache.partition is not None:
+            link_batches = self._keep_ours(tx, link_batches)
         for link_batch in link_batches:
             numbers = self._within_budget(tx, link_batch, self._spoken_for(tx, link_batch))
             count = size(link_batch)
@@ -86,6 +93,43 @@ class Sitemaps:
             elif numbers:
                 kept.append(split(link_batch, numbers, "")[0])
         return tuple(kept), left_out
+
+    def _keep_ours(self, tx: Transaction, link_batches: Sequence[LinkBatch]) -> list[LinkBatch]:
+        """What a sitemap names of other partitions is posted: there it is known whom the sitemap may speak for.
+        Feeds, and sitemaps that may name anything, bring links like any other."""
+        if self._trust == "any":
+            return list(link_batches)
+        kept: list[LinkBatch] = []
+        for link_batch in link_batches:
+            hosts = [host_of(url) for url in urls_of(link_batch)]
+            away = sorted({host for host in hosts if tx.is_elsewhere(host)})
+            if link_batch.via is not Via.SITEMAP or not away:
+                kept.append(link_batch)
+                continue
+            authority = _Authority(tx, link_batch.parent or b"", self._trust)
+            is_trusted = authority.speaks_for_all(link_batch.kind)
+            for host in away:
+                numbers = [number for number, one in enumerate(hosts) if one == host]
+                listing = PostedListing(split(link_batch, numbers, "")[0], authority.names, is_trusted)
+                tx.post(host, listing)
+            if ours := [number for number, host in enumerate(hosts) if host not in away]:
+                kept.append(split(link_batch, ours, "")[0])
+        return kept
+
+    def allowed_of(self, tx: Transaction, listing: PostedListing) -> tuple[LinkBatch, ...]:
+        """What a sitemap of another partition may name here."""
+        link_batch = listing.link_batch
+        numbers: Sequence[int] = range(size(link_batch))
+        if not listing.is_trusted:
+            authority = _Authority(tx, b"", self._trust, listing.names)
+            numbers = [n for n, url in enumerate(urls_of(link_batch)) if authority.may_name(url)]
+        numbers = self._within_budget(tx, link_batch, numbers)
+        return (split(link_batch, numbers, "")[0],) if numbers else ()
+
+    def admit_posted(self, tx: Transaction, found: Discovered) -> None:
+        """A robots.txt of another partition names this sitemap."""
+        if self._is_on:
+            self._admit_or_read_again(tx, found, is_news=True)
 
     def _spoken_for(self, tx: Transaction, link_batch: LinkBatch) -> Sequence[int]:
         urls = urls_of(link_batch)
@@ -119,10 +163,11 @@ class _Authority:
     """Whom one sitemap may speak for: its own folder; hosts whose robots.txt names it, or an index that leads to
     it; all, if the operator gave it as a seed."""
 
-    def __init__(self, tx: Transaction, key: bytes, trust: str) -> None:
+    def __init__(self, tx: Transaction, key: bytes, trust: str, names: Sequence[bytes] = ()) -> None:
+        """`names` of a sitemap whose row another partition has."""
         self._tx = tx
         chain = _chain(tx, key)
-        self._names = {bytes(tx.cache.keys.key_of(row.url)) for row in chain}
+        self._names = {*names, *(bytes(tx.cache.keys.key_of(row.url)) for row in chain)}
         root = chain[-1].found.via if chain else Via.LINK
         self._is_seed = root is Via.SEED
         self._is_named = self._is_seed or root is Via.ROBOTS
@@ -130,6 +175,14 @@ class _Authority:
         self._origin = f"{host_of(chain[0].url)}/" if chain else "-"
         self._domain = registrable_domain(_name(self._origin)) if chain and trust == "domain" else ""
         self._hosts: dict[str, bool] = {}
+
+    @property
+    def names(self) -> tuple[bytes, ...]:
+        return tuple(sorted(self._names))
+
+    def speaks_for_all(self, kind: TaskKind) -> bool:
+        """Whether it may name such files of any host."""
+        return self._is_seed or (kind is TaskKind.SITEMAP and self._is_named)
 
     def may_name(self, url: str) -> bool:
         if self._is_seed or url.startswith(self._own):

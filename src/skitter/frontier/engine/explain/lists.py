@@ -83,5 +83,5 @@ def _view(cache: RowCache, row: UrlRow, state: UrlState) -> UrlView:
         status=row.answer.status,
         title=row.answer.title,
         at=row.answer.at,
-        next_visit=cache.by_the_clock(row.due) if is_final and row.due else None,
+        next_crawl_at=cache.by_the_clock(row.due) if is_final and row.due else None,
     )

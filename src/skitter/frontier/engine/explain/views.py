@@ -341,6 +341,7 @@ class Views:
             alias_why=alias_why,
             leads_to=http_form(row.url) if was_led_to_http(row) else leads_to(row),
             rendering=rendering_words(self._cache, key, row, host, self._settings),
+            next_crawl_at=next_at if state in (UrlState.COMPLETED, UrlState.GONE) else None,
         )
 
     def _rule_in_force(self, key: UrlKey, row: UrlRow) -> str:

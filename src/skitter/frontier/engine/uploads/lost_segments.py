@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from skitter.frontier.engine.requeue import forget_answer
 from skitter.frontier.engine.uploads.not_uploaded import stop_counting
+from skitter.frontier.posts import PostedLoss
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.queries import HeldFetch
 from skitter.frontier.tables.transaction import Transaction
@@ -54,11 +55,7 @@ def _forget_copy(tx: Transaction, digest: bytes, segment: str) -> None:
 
 def _ask_again(tx: Transaction, fetch: HeldFetch, segment: str) -> None:
     if fetch.held.behalf:
-        _, host = tx.host(Host(fetch.held.behalf))
-        # The rules stay in force until the file is read again, in the host's next turn.
-        host.robots.until = 0.0
-        host.robots.etag = host.robots.last_modified = ""
-        host.robots.digest = b""
+        read_robots_again(tx, Host(fetch.held.behalf))
         return
     key = fetch.key
     row = tx.url(key)
@@ -76,3 +73,14 @@ def _ask_again(tx: Transaction, fetch: HeldFetch, segment: str) -> None:
     row.waiting = b""
     if not forget_answer(tx, key, row):
         tx.put_url(key, row)
+
+
+def read_robots_again(tx: Transaction, name: Host) -> None:
+    """The rules stay in force until the file is read again, in the host's next turn."""
+    if tx.is_elsewhere(name):
+        tx.post(name, PostedLoss(name))
+        return
+    _, host = tx.host(name)
+    host.robots.until = 0.0
+    host.robots.etag = host.robots.last_modified = ""
+    host.robots.digest = b""
