@@ -76,6 +76,7 @@ class NoRenders:
     """Of a cluster, which renders nothing: what a page asks for may be of any partition."""
 
     waiting = 0
+    has_others = True
 
     async def lease(self, worker: str, capacity: int) -> list[RenderTask]:
         return []
