@@ -402,3 +402,24 @@ def test_soundings_take_no_more_than_their_share_of_the_time(start: Start) -> No
     driver.admit(discovered("http://c.test/", via=Via.SEED, depth=0))
     driver.serve(3, SCRIPTED)
     assert lease_renders(driver) == []
+
+
+def test_a_page_is_rendered_again_when_it_has_changed_and_not_before(start: Start) -> None:
+    driver = start(ALWAYS)
+    (task,) = shown(driver)
+    rendered(driver, task)
+    fetch_again(driver, SHELL)
+    assert lease_renders(driver) == []
+    fetch_again(driver, replace(SHELL, digest=b"e" * 32))
+    (again,) = lease_renders(driver)
+    assert again.digest == b"r" * 32
+    rendered(driver, again, replace(DONE, record=None))
+    figures = driver.stats().renderings
+    assert figures is not None
+    assert figures.done == 1
+
+
+def fetch_again(driver: Driver, page: Fetched) -> None:
+    driver.refresh(url=A + "/")
+    driver.clock.advance(5)
+    driver.fetch(page)

@@ -24,6 +24,11 @@ class RenderSource(Protocol):
         """Pages that could be leased, as far as is known here."""
         ...
 
+    @property
+    def has_others(self) -> bool:
+        """Whether other workers may render what this one cannot."""
+        ...
+
     async def lease(self, worker: str, capacity: int) -> list[RenderTask]: ...
 
     async def release(self, leases: Sequence[tuple[UrlKey, Token]]) -> None: ...
@@ -38,6 +43,8 @@ class RenderSource(Protocol):
 
 
 class CommitterRenders:
+    has_others = False
+
     def __init__(self, frontier: Frontier, archive: Archive, standing: Callable[[], Standing]) -> None:
         self._frontier = frontier
         self._archive = archive
@@ -69,6 +76,7 @@ class NoRenders:
     """Of a cluster, which renders nothing: what a page asks for may be of any partition."""
 
     waiting = 0
+    has_others = True
 
     async def lease(self, worker: str, capacity: int) -> list[RenderTask]:
         return []

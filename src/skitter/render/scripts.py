@@ -137,7 +137,8 @@ _TAKEN = """
     top.getHTML({serializableShadowRoots: true, shadowRoots: roots}) + "</" + name + ">";
   const cut = html.length > most;
   if (cut) html = html.slice(0, most);
-  const shown = (document.body || top).innerText || "";
+  const inside = roots.flatMap((root) => [...root.children].map((each) => each.innerText || ""));
+  const shown = [(document.body || top).innerText || "", ...inside].filter(Boolean).join("\\n");
   return {html: html.toWellFormed(), cut, text: shown.slice(0, most).toWellFormed()};
 })()
 """

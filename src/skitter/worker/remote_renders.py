@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 class RemoteRenders:
     """A `RenderSource`."""
 
+    has_others = True
+
     def __init__(self, source: RemoteWorkSource) -> None:
         self._source = source
         self.waiting = 0

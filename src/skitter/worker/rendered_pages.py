@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 _CONTENT_TYPE = "text/html; charset=utf-8"
 # What a server says of a page in its headers holds for the rendered one too.
 _KEPT_HEADERS = ("x-robots-tag", "content-language")
+_LITTLE_TEXT = 100
 _ROW = KINDS[TaskKind.RENDER]
 
 
@@ -79,7 +80,7 @@ class RenderedPages:
             lost = Rendered(ending=taken.ending, seconds=taken.seconds, requests=taken.requests, note=note)
             return Delivery(outcome_of(task, now, lost))
         answer = _answer(task, taken, origin, now)
-        reading, page_task = self._reader.read(answer, None), _page_task(task)
+        reading, page_task = _as_seen(self._reader.read(answer, None), taken), _page_task(task)
         if self._extraction is not None:
             reading = await self._extraction.extract(page_task, answer, reading)
         if self._focus is not None:
@@ -162,6 +163,14 @@ class RenderedPages:
             views = [(VIEW, shots.media_type, shots.whole), (THUMBNAIL, shots.media_type, shots.thumbnail)]
         origin_fields = made_of(record.id, record.url, record.date)
         return self._packer.pack_rendered(answer.exchange, origin_fields, facts, views)
+
+
+def _as_seen(reading: Reading, taken: Taken) -> Reading:
+    """With the text that a reader sees, where the HTML has hardly any: shadow roots have no paragraphs there."""
+    page = reading.page
+    if page is None or len(page.text) >= _LITTLE_TEXT or len(taken.text) <= len(page.text):
+        return reading
+    return replace(reading, page=replace(page, text=taken.text))
 
 
 def _answer(task: RenderTask, taken: Taken, origin: Origin, now: float) -> Answer:

@@ -16,6 +16,8 @@ from skitter.committer.render_source import RenderSource
 from skitter.committer.work_source import Delivery
 from skitter.errors import RenderFailed, UsageError
 from skitter.model import Rendered, RenderTask, UrlKey
+from skitter.render.base import Ending
+from skitter.render.cdp import BrowserGone, CallFailed
 from skitter.render.renderer import Renderer
 from skitter.settings import Settings
 from skitter.urls.keys import Keys
@@ -23,8 +25,7 @@ from skitter.worker.archived_answers import ArchivedAnswers
 from skitter.worker.rendered_pages import RenderedPages, outcome_of
 from skitter.worker.shown_page import ShownPage
 
-UNABLE = "unable"
-"""How the rendering of a page ends where there is no browser that can be used."""
+_TRIES = 3
 
 
 class Rendering:
@@ -56,6 +57,8 @@ class Rendering:
         self._starting: asyncio.Task[str] | None = None
         self._shown: dict[UrlKey, ShownPage] = {}
         self._running: set[asyncio.Task[None]] = set()
+        self._fault: BaseException | None = None
+        self._is_unable = False
 
     @property
     def is_busy(self) -> bool:
@@ -63,9 +66,11 @@ class Rendering:
 
     async def look(self) -> None:
         """Takes as many pages as there are free tabs."""
+        if self._fault is not None:
+            raise self._fault
         busy = sum(page.task is not None for page in self._shown.values())
         capacity = self._limits.tabs - busy
-        if capacity > 0 and self._source.waiting:
+        if capacity > 0 and self._source.waiting and not self._is_unable:
             for task in await self._source.lease(self._name, capacity):
                 self._begin(task)
 
@@ -85,7 +90,7 @@ class Rendering:
 
     def _begin(self, task: RenderTask) -> None:
         kept = self._shown.get(task.key)
-        if kept is not None and kept.task is None:
+        if kept is not None and kept.task is None and not kept.is_given_up:
             kept.take(task)
             self._spawn(kept.go_on())
             return
@@ -96,23 +101,45 @@ class Rendering:
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         running = asyncio.get_running_loop().create_task(work)
         self._running.add(running)
-        running.add_done_callback(self._running.discard)
+        running.add_done_callback(self._ran)
         return running
+
+    def _ran(self, running: asyncio.Task[None]) -> None:
+        self._running.discard(running)
+        if not running.cancelled() and (error := running.exception()) is not None:
+            self._fault = self._fault or error
 
     async def _run(self, page: ShownPage) -> None:
         try:
             if why := await self._start():
-                self._settle(page, Rendered(ending=UNABLE, note=why))
+                await self._decline(page, why)
                 return
-            await page.show()
-            if page.task is None or page.rendered is None:
-                return  # its tab was given up: it is rendered anew
+            try:
+                await page.show()
+            except (RenderFailed, UsageError, OSError) as error:
+                # no browser could be started: others may have taken all the memory
+                self._settle(page, Rendered(ending=Ending.DIED, note=str(error)))
+                return
+            if page.task is not None and page.is_given_up:
+                await self._source.release([(page.key, page.task.token)])
+            if page.task is None or page.rendered is None or page.is_given_up:
+                return  # it is rendered anew
             delivery = await self._pages.read(page.task, page, self._clock.now())
             page.task = None
             self._deliver(delivery)
         finally:
             if self._shown.get(page.key) is page:
                 del self._shown[page.key]
+
+    async def _decline(self, page: ShownPage, why: str) -> None:
+        """There is no browser that can be used here. Where others work too, one of them may have one; else the
+        crawl ends, and says so: what is to be rendered is not lost."""
+        task, page.task = page.task, None
+        if task is not None:
+            await self._source.release([(task.key, task.token)])
+        self._is_unable = True
+        if not self._source.has_others:
+            raise RenderFailed(why)
 
     async def _start(self) -> str:
         """Why there is no browser to be used; empty when there is. Found out once."""
@@ -121,11 +148,21 @@ class Rendering:
         return await asyncio.shield(self._starting)
 
     async def _tried(self) -> str:
-        try:
-            await self._renderer.start()
-        except (RenderFailed, UsageError) as error:
-            return str(error)
-        return ""
+        """On a busy machine a browser may be too slow to be tried, or be killed meanwhile: so more than once."""
+        why = ""
+        for _ in range(_TRIES):
+            try:
+                await self._renderer.start()
+            except UsageError as error:
+                return str(error)
+            except RenderFailed as error:
+                why = str(error)
+            except (BrowserGone, CallFailed, TimeoutError) as error:
+                why = f"pages are not rendered: the browser ended while it was tried ({error})"
+            else:
+                return ""
+            await self._renderer.close()
+        return why
 
     def _hand_over(self, page: ShownPage, result: Rendered) -> None:
         """The page waits for answers. Of the tabs that do, the oldest go first."""

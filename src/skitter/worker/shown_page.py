@@ -58,6 +58,7 @@ class ShownPage:
         self._patience: asyncio.TimerHandle | None = None
         self._has_permit = False
         self.running: asyncio.Task[None] | None = None
+        self.is_given_up = False
         self.origin: Origin | None = None
         self.rendered: Taken | None = None
         self.elsewhere = 0
@@ -97,6 +98,7 @@ class ShownPage:
 
     def give_up(self) -> None:
         if self.running is not None and self.task is None:
+            self.is_given_up = True
             self.running.cancel()
 
     # -- what it asks for
@@ -127,7 +129,12 @@ class ShownPage:
             if self._saying is not None:
                 self._saying.cancel()
             self._saying = loop.call_later(_COMPANY, self._say)
-        await asyncio.shield(answered)
+        try:
+            await asyncio.shield(answered)
+        except asyncio.CancelledError:
+            # The tab's patience is over, or its browser: from here on the page goes on without the answer.
+            self.is_given_up = self.is_given_up or self.task is None
+            raise
 
     def _say(self) -> None:
         """What it waits for goes to the frontier, and the lease with it."""

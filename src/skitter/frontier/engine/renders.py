@@ -81,10 +81,14 @@ class Renders:
 
     # -- pages that were fetched
 
-    def consider(self, tx: Transaction, host: HostRow, key: UrlKey, row: UrlRow, page: Fetched) -> bool:
-        """A page was fetched, and differs from the copy before. Whether it is to be rendered."""
+    def consider(
+        self, tx: Transaction, host: HostRow, key: UrlKey, row: UrlRow, page: Fetched, *, is_new: bool
+    ) -> bool:
+        """A page was fetched; it `is_new` if it differs from the copy before. Whether it is to be rendered."""
         mode = self.mode_of(host)
         if mode == rules.NEVER or not page.looks or not _is_good(row):
+            return False
+        if not is_new and tables.rendering(tx, key) is not None:
             return False
         kind = tables.evidence_on(tx, self._kind_of(tx, key, row))
         choice = rules.choose(mode, page.looks, kind)

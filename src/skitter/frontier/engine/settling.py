@@ -273,12 +273,11 @@ class Settling:
             self._revisits.read_file(tx, host, row, outcome, added)
         known += already_sent
         refused += left_out
-        is_rendered = (
-            isinstance(result, Fetched) and bool(result.looks) and again is not LookedAgain.UNCHANGED
-        )
-        if is_rendered and isinstance(result, Fetched):
+        is_rendered = False
+        if isinstance(result, Fetched) and result.looks:
             # Alike without their scripts: they are judged, and compared, when these have run.
-            is_rendered = self._renders.consider(tx, host, outcome.key, row, result)
+            is_new = again is not LookedAgain.UNCHANGED
+            is_rendered = self._renders.consider(tx, host, outcome.key, row, result, is_new=is_new)
         if self._traps.enabled and not is_rendered:
             if isinstance(result, Fetched):
                 ends_here = is_first_body and self._learn(tx, host, outcome.key, row, result, fresh)
