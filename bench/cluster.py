@@ -192,7 +192,8 @@ def run(options: argparse.Namespace, folder: Path) -> int:
         settings = SETTINGS.format(
             delay=options.delay,
             segment_size=options.segment_size,
-            lease=LEASE,
+            # undisturbed, none is to run out on a busy machine
+            lease=LEASE if options.kills or options.pauses else 10 * LEASE,
             lapse=LAPSE,
             resolve=web.resolve,
         )
