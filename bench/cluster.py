@@ -230,6 +230,9 @@ def _begin(cluster: Cluster, web: SyntheticWeb, nodes: int) -> None:
         cluster.start_node(number)
     for number in range(1, WORKERS + 1):
         cluster.start_worker(number, 1 + number % nodes)
+    size = LogSize(cluster.folder / "requests.jsonl")
+    while not size.look():  # a cluster without seeds is idle
+        time.sleep(0.1)
 
 
 def nodes_cpu(cluster: Cluster) -> float:
