@@ -172,6 +172,17 @@ def test_what_the_command_cannot_do_it_says(
     assert said in capsys.readouterr().err
 
 
+def test_a_node_that_listens_everywhere_must_say_where_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("operator not-a-real-token-at-all\n")
+    tokens.chmod(0o600)
+    given = ("--cluster", new_database(), "--listen", "0.0.0.0:0", "--tokens", str(tokens))
+    assert main(["serve", str(tmp_path / "node"), *given]) == 2
+    assert "--advertise" in capsys.readouterr().err
+
+
 # -- the post
 
 
