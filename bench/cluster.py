@@ -202,9 +202,10 @@ def run(options: argparse.Namespace, folder: Path) -> int:
         began = time.monotonic()
         try:
             _begin(cluster, web, options.nodes)
+            started = nodes_cpu(cluster)
             chaos.run(expected)
             is_done = cluster.until_idle(GIVE_UP)
-            cpu = nodes_cpu(cluster)
+            cpu = nodes_cpu(cluster) - started
         finally:
             seconds = time.monotonic() - began
             cluster.stop()
@@ -257,7 +258,7 @@ def show(
         "records in the bucket": result.archived,
         "fetches given back with a node's disk": lost,
         "requests lost in flight": result.lost,
-        "nodes' CPU, s, of those that lived to the end": round(cpu, 2),
+        **({} if chaos.counts else {"nodes' CPU after their start, s": round(cpu, 2)}),
     }
     print(table([("", "count"), *((name, str(value)) for name, value in figures.items())]))
     for kind, lines in result.faults.items():
