@@ -118,7 +118,7 @@ class Chaos:
         child.send_signal(signal.SIGSTOP)
         time.sleep(LAPSE + LEASE + 1.0)
         child.send_signal(signal.SIGCONT)
-        self.pauses.append((began, time.time()))
+        self.pauses.append((began, time.time() + OWNERLESS))
         self.counts["node stopped past every lease"] += 1
 
     def _end(self, child: subprocess.Popen[bytes]) -> None:
@@ -175,10 +175,19 @@ def judge(folder: Path, store: S3Server, plan: WebPlan, delay: float, kept: Know
     due.robots = {url: n for url, n in due.robots.items() if url in asked or url not in given_back}
     result = account(requests, kept, found, due, [*map(Death, chaos.deaths)], chaos.pauses)
     pardon_robots(result, lost)
+    _pardon_told_twice(result, given_back)
     result.blame("archive", archive_faults(store.objects("crawl"), found, merged=False))
     for kind, line in breaches(all_requests, plan, delay):
         result.blame(kind, [line])
     return result
+
+
+def _pardon_told_twice(result: Account, given_back: set[str]) -> None:
+    """A worker that got no answer tells the next owner what it fetched. If the first had taken it, and its disk is
+    lost, one request is in the ledger twice: as lost, and as what it brought. It is archived once."""
+    for kind in ("settled, not requested", "archived, not requested"):
+        lines = result.faults.pop(kind, [])
+        result.blame(kind, (line for line in lines if line.split(" ", 1)[0] not in given_back))
 
 
 def run(options: argparse.Namespace, folder: Path) -> int:
