@@ -183,8 +183,8 @@ def judge(folder: Path, store: S3Server, plan: WebPlan, delay: float, kept: Know
 
 
 def _pardon_told_twice(result: Account, given_back: set[str]) -> None:
-    """A worker that got no answer tells the next owner what it fetched. If the first had taken it, and its disk is
-    lost, one request is in the ledger twice: as lost, and as what it brought. It is archived once."""
+    """A worker that got no answer tells the next owner what it fetched. If the first had taken it, and its disk
+    is lost, one request is in the ledger twice: as lost, and as what it brought. It is archived once."""
     for kind in ("settled, not requested", "archived, not requested"):
         lines = result.faults.pop(kind, [])
         result.blame(kind, (line for line in lines if line.split(" ", 1)[0] not in given_back))
@@ -203,7 +203,7 @@ def run(options: argparse.Namespace, folder: Path) -> int:
             segment_size=options.segment_size,
             # undisturbed, none is to run out on a busy machine
             lease=LEASE if options.kills or options.pauses else 10 * LEASE,
-            lapse=LAPSE,
+            lapse=LAPSE if options.kills or options.pauses else 10 * LAPSE,
             resolve=web.resolve,
         )
         cluster = Cluster(folder, database.url, store.environ, settings)
