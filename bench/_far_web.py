@@ -3,8 +3,9 @@
     python -m bench._far_web ADDRESS LOG HOSTS PAGES NEAR FAR
 
 Listens on ADDRESS, says its port on standard output, and writes a line for each request when it is answered: when
-it came, when it ended, its host, its path, and from where it came. Even hosts are near to an even network, odd
-ones to an odd one. The kernel at hand has no netem, so that the delay is in the answer and not on the wire.
+it came, when it ended, its host, its path, how late it was seen, and whether it is near. Even hosts are near to an
+even network, odd ones to an odd one. The kernel at hand has no netem, so that the delay is in the answer and not on
+the wire.
 """
 
 from __future__ import annotations
@@ -15,6 +16,22 @@ import time
 from typing import TextIO
 
 _LINKED = 8
+_TICK = 0.005
+
+
+class Pulse:
+    """How late this process is: on a busy machine a request is seen some time after it came."""
+
+    def __init__(self) -> None:
+        self._last = time.time()
+
+    async def beat(self) -> None:
+        while True:
+            self._last = time.time()
+            await asyncio.sleep(_TICK)
+
+    def late(self) -> float:
+        return max(0.0, time.time() - self._last - _TICK)
 
 
 async def answer(
@@ -24,11 +41,12 @@ async def answer(
     pages: int,
     near: float,
     far: float,
+    pulse: Pulse,
 ) -> None:
     network = writer.get_extra_info("peername")[0].split(".")[2]
     try:
         while head := await reader.readuntil(b"\r\n\r\n"):
-            came = time.time()
+            came, late = time.time(), pulse.late()
             request, *fields = head.decode("latin-1").split("\r\n")
             path = request.split(" ")[1]
             host = next(line[6:] for line in fields if line.lower().startswith("host: "))
@@ -39,7 +57,7 @@ async def answer(
                 b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body) + body
             )
             await writer.drain()
-            print(came, time.time(), host, path, network, is_near, file=log, flush=True)
+            print(came, time.time(), host, path, late, is_near, file=log, flush=True)
     except (asyncio.IncompleteReadError, ConnectionError):
         pass
     finally:
@@ -58,14 +76,16 @@ def _page(path: str, pages: int) -> bytes:
 
 async def main() -> None:
     address, log, _, pages, near, far = sys.argv[1:]
+    pulse = Pulse()
+    shape = int(pages), float(near), float(far), pulse
     with open(log, "a") as told:
         server = await asyncio.start_server(
-            lambda reader, writer: answer(reader, writer, told, int(pages), float(near), float(far)),
-            address,
-            0,
+            lambda reader, writer: answer(reader, writer, told, *shape), address, 0
         )
         print(server.sockets[0].getsockname()[1], flush=True)
-        await server.serve_forever()
+        async with asyncio.TaskGroup() as together:
+            together.create_task(pulse.beat())
+            together.create_task(server.serve_forever())
 
 
 if __name__ == "__main__":
