@@ -3,9 +3,9 @@
     python -m bench._far_web ADDRESS LOG HOSTS PAGES NEAR FAR
 
 Listens on ADDRESS, says its port on standard output, and writes a line for each request when it is answered: when
-it came, when it ended, its host, its path, how late it was seen, and whether it is near. Even hosts are near to an
-even network, odd ones to an odd one. The kernel at hand has no netem, so that the delay is in the answer and not on
-the wire.
+it came, when it ended, its host, its path, how late it was seen, and whether it is near. Even hosts are near to
+an even network, odd ones to an odd one. The kernel at hand has no netem, so that the delay is in the answer and
+not on the wire.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ A server and two workers, one in each of two network namespaces, crawl sites tha
 after 150 ms to the other. Three crawls: workers without regions, workers with, and with regions while server and
 workers are killed again and again. The web's own log is the judge: the mean time of answers, requests that
 overlap or come too soon, pages that are missing; beside it stands what the frontier's ledger says of its manners.
-Exit code 1 when answers take more than 60 % of the time that they take without regions, or on any fault; 2 without
-root.
+Exit code 1 when answers take more than 60 % of the time that they take without regions, or on any fault; 2
+without root.
 """
 
 from __future__ import annotations
