@@ -551,6 +551,10 @@ class HostPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Annotated[float, Meta(ge=-1, le=1)] | None,
         Meta(description="How urgent its pages are beside those of others, from -1 to 1."),
     ] = None
+    region: Annotated[
+        Annotated[str, Meta(max_length=32)] | None,
+        Meta(description="The region that it is asked from, as long as a worker of it is there."),
+    ] = None
     ignore_walls: Annotated[
         bool, Meta(description="Its pages are pages, whatever they look like (walls.mode).")
     ] = False

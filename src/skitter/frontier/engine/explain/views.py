@@ -28,6 +28,7 @@ from skitter.frontier.engine.answers.redirects import leads_to
 from skitter.frontier.engine.bare_seeds import http_form, was_led_to_http
 from skitter.frontier.engine.explain.host_report import fetch_fields, host_report
 from skitter.frontier.engine.explain.lists import outlook, some_urls
+from skitter.frontier.engine.explain.regions import region_figures, region_words
 from skitter.frontier.engine.explain.renderings import next_rendering_at, render_figures, rendering_words
 from skitter.frontier.engine.explain.traps import trap_words
 from skitter.frontier.engine.explain.work_left import WorkWalk
@@ -155,6 +156,7 @@ class Views:
             over_defaults=over_defaults(tally.refusals, self._settings),
             scored=tally.scored,
             on_topic=tally.on_topic,
+            regions=region_figures(tally),
             renderings=render_figures(tally),
         )
 
@@ -284,7 +286,7 @@ class Views:
         answers = (
             f"; its answers take {row.pace.response_time * 1000:.3g} ms" if row.pace.response_time else ""
         )
-        return f"It is asked {every}{at_once}{answers}."
+        return f"It is asked {every}{at_once}{answers}{region_words(row)}."
 
     def _delay_why(self, row: HostRow) -> str:
         slowed = f", times {row.pace.penalty:g} because it throttled us" if row.pace.penalty > 1 else ""
