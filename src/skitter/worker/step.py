@@ -99,7 +99,8 @@ class Step:
             needs_text=needs_text,
             needs_anchors=keeps_links or focus is not None,
         )
-        self._sitemaps = SitemapFiles(settings.sitemaps, keys, clock, self._cpu_turns)
+        rank = None if focus is None else focus.rank_named
+        self._sitemaps = SitemapFiles(settings.sitemaps, keys, clock, self._cpu_turns, rank)
         self._longest = settings.sitemaps.max_body
         follows_links = settings.sitemaps.use != "only"
         self._results = ResultMaker(
