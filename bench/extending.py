@@ -5,8 +5,9 @@
 CPU of both sides in microseconds a page, for a plugin that does nothing, one with four selectors and an item, and
 the same inline; with pages one after the other, and many at once. A page of another host costs only the match.
 
-Then the same child with functions that hang, eat memory, die and make too much: the longest stretch of CPU that the
-worker's event loop gave to one thing meanwhile. So long at most another host waits because of users' code: 20 ms.
+Then the same child with functions that hang, eat memory, die and make too much: the longest stretch of CPU that
+the worker's event loop gave to one thing meanwhile. So long at most another host waits because of users' code:
+20 ms.
 Exit code 1 where a target is missed.
 """
 
@@ -113,8 +114,8 @@ async def _run(settings: Settings, pages: int, at_once: int) -> tuple[float, flo
 
 
 async def _stretch(plugin: Path, pages: int) -> float:
-    """Milliseconds of CPU, between two turns of the event loop, while users' code misbehaves. CPU, not time: others
-    may have the core."""
+    """Milliseconds of CPU, between two turns of the event loop, while users' code misbehaves. CPU, not time:
+    others may have the core."""
     settings = Settings(plugins=PluginSettings(with_=(str(plugin),), seconds=0.2))
     extractors = await Extractors.open(settings, SystemClock())
     longest, is_over = 0.0, False
