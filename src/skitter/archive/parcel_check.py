@@ -21,7 +21,7 @@ from skitter.archive.resource_check import check_resources
 from skitter.archive.schema import PAGES, Column, Kind, Table
 from skitter.archive.tables.rows import stored_columns
 from skitter.archive.warc.cdxj import line_start
-from skitter.archive.warc.surt import may_be_key_of
+from skitter.archive.warc.surt import may_be_key_of, surt
 from skitter.urls.canonical import normalise
 
 _RECORD_ID = re.compile(r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

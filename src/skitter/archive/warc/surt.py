@@ -153,5 +153,5 @@ def may_be_key_of(key: str, uri: str) -> bool:
     own = surt(uri)
     if key == own:
         return True
-    before, mark, _ = key.partition(POSTED.lower())
-    return bool(mark) and before.rstrip("?&").startswith(own.partition("?")[0])
+    path, _, query = key.partition("?")
+    return POSTED.lower().rstrip("&") in query and path == own.partition("?")[0]
