@@ -238,7 +238,8 @@ class HostRow(msgspec.Struct, array_like=True, gc=False):
 
 class Found(msgspec.Struct, array_like=True, gc=False):
     """How a URL was found, and as what it is asked for: how deep, by what, on which page, after how many
-    redirects; `kind` and `nesting` as `Discovered` has them; `by` which extractor it is followed."""
+    redirects; `kind`, `nesting` and `form` as `Discovered` has them; `by` which extractor it is followed. Of what
+    is sent once, `is_out` from its lease to its outcome."""
 
     depth: int
     via: Via
@@ -247,6 +248,8 @@ class Found(msgspec.Struct, array_like=True, gc=False):
     kind: TaskKind = TaskKind.PAGE
     nesting: int = 0
     by: str = ""
+    form: str = ""
+    is_out: bool = False
 
 
 class Answer(msgspec.Struct, array_like=True, gc=False):

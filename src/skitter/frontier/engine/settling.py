@@ -242,6 +242,7 @@ class Settling:
         tx.dequeue(row)
         if tx.tally.renders is not None:
             self._renders.answered(tx, outcome.key)
+        row.found.is_out = False
         if isinstance(outcome.result, Redirected):
             outcome = self._bounded(tx, row, outcome, outcome.result)
         result = outcome.result
@@ -441,7 +442,8 @@ class Settling:
         host.counts.failed += 1
         rule = RULES[result.kind]
         self._health.blame(tx, host, result, outcome.ended_at)
-        if row.attempts >= attempts_allowed(result.kind, self._retry.attempts):
+        is_over = KINDS[row.found.kind].is_sent_once and not rule.is_unsent
+        if is_over or row.attempts >= attempts_allowed(result.kind, self._retry.attempts):
             row.state = rule.ends_as
             row.reason = result.kind
             if rule.ends_as is UrlState.DEAD_LETTER:

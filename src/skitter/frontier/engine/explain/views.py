@@ -46,6 +46,7 @@ from skitter.schedule.priority import REVISITS, TIERS, tier_of
 from skitter.schedule.revisit import audited_freshness
 from skitter.settings import Settings
 from skitter.urls.canonical import host_id, host_of, target_of
+from skitter.urls.keys import form_key, split_form
 
 _LONGEST_TRAIL = 30
 _MOST_COUNTED = 10_000
@@ -302,7 +303,7 @@ class Views:
     # -- one URL
 
     def explain(self, asked: str, url: str) -> Explanation:
-        key = self._cache.keys.key_of(url)
+        key = self._key_of(url)
         row = self._cache.url(key)
         if row is None:
             return self._explain_unknown(asked, url)
@@ -345,6 +346,12 @@ class Views:
             rendering=rendering_words(self._cache, key, row, host, self._settings),
             next_crawl_at=next_at if state in (UrlState.COMPLETED, UrlState.GONE) else None,
         )
+
+    def _key_of(self, url: str) -> UrlKey:
+        """Also of a form that was posted, by the URL that stands for it in an index."""
+        asked, form = split_form(url)
+        key = form_key(self._cache.keys.key_of(asked), form) if form else None
+        return key if key is not None and self._cache.url(key) else self._cache.keys.key_of(url)
 
     def _rule_in_force(self, key: UrlKey, row: UrlRow) -> str:
         """The rule as it is now, if a URL is still refused for the reason it was refused for."""
