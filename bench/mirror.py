@@ -234,7 +234,7 @@ def show_duties(names: Sequence[str], absent: Mapping[str, str]) -> None:
     print(table(duty_rows(names, known)))
     print(*notes(names, known), sep="\n")
     for name, why in absent.items():
-        print(f"{name} could not be had: {why}")
+        print(f"{name} takes no part: {why}")
 
 
 def _spread(values: Iterable[float]) -> str:
