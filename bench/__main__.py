@@ -26,7 +26,7 @@ QUICK = {
     "kills": ((), "is a crawl exact that is killed?"),
 }
 FULL = """frontier settings sitemaps freshness revisits chaos processes hostile slow near objects reading markdown
-    traps adversaries plan importance docs_equal service door paying soak install log takeover rendering
+    traps adversaries plan importance regions docs_equal service door paying soak install log takeover rendering
     tls rendered_crawl""".split()
 VERDICTS = {0: "good", 1: "missed a target or found a fault", 2: "something is missing"}
 

@@ -51,7 +51,7 @@ _LOGGED = """\
 """
 _SECURE = """\
     server {{{{
-        listen 127.0.0.1:{{port}} ssl http2;
+        listen 127.0.0.1:{{port}} ssl{http2};
         root {{root}};
         access_log {log} bench;
         ssl_certificate {pem};
@@ -77,8 +77,9 @@ def logged(log: Path) -> str:
 
 
 def secure(log: Path, pem: Path, requests: int = 100_000) -> str:
-    """https, by HTTP/2 to those who speak it."""
-    return _SECURE.format(log=log, pem=pem, requests=requests)
+    """https, by HTTP/2 to those who speak it; by HTTP/1.1 where a connection is good for one request, because
+    nginx would refuse the others that are under way on it."""
+    return _SECURE.format(log=log, pem=pem, requests=requests, http2=" http2" if requests > 1 else "")
 
 
 def read_access_log(log: Path, begin: int = 0) -> list[Asked]:

@@ -4,9 +4,9 @@
 
 A real `skitter serve` with tokens. Two honest workers lease and give back hosts, all the time. Beside them, by
 turns with rest: 100 MB of headers and more, 10,000 half requests, 10,000 idle connections from one address.
-Measured are the server's memory and the 99th percentile of a lease as the workers see it, beside that of the
-turns at rest right before. A table, the targets, one JSON object as the last line; exit code 1 when a target is
-missed.
+Measured are the server's memory and the 99th percentile of a lease as the workers see it, over all rounds,
+beside that of the turns at rest right before. A table, the targets, one JSON object as the last line; exit code
+1 when a target is missed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import quantiles
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -111,7 +111,7 @@ async def turn(
         raise SystemExit(f"the server ended with {child.returncode}")
     waits = [wait for worker in workers for wait in worker.waits]
     p50, p99 = (quantiles(waits, n=100)[at] for at in (49, 98))
-    return {"mb": most, "leases": len(waits), "p50": p50, "p99": p99, **told}
+    return {"mb": most, "leases": len(waits), "p50": p50, "p99": p99, "waits": waits, **told}
 
 
 async def measure(
@@ -127,7 +127,8 @@ async def measure(
                 rest = await turn(workers, child, options.seconds, "", where)
                 disturbed = await turn(workers, child, options.seconds, kind, where)
                 found.append({"kind": kind, "rest": rest, "disturbed": disturbed})
-                progress(f"round {number + 1}, {kind}: {rest} then {disturbed}")
+                shown = (f"{one['p99']:.1f} ms of {one['leases']:,}" for one in (rest, disturbed))
+                progress(f"round {number + 1}, {kind}: 99th percentile {' then '.join(shown)}")
                 for task in running:
                     if task.done():
                         raise SystemExit(f"an honest worker ended: {task.exception()}")
@@ -138,12 +139,18 @@ async def measure(
     return found
 
 
+def pooled_p99(turns: list[dict[str, Any]], which: str) -> float:
+    """Of all rounds together: on a busy machine a turn has too few leases to tell."""
+    waits: list[float] = [wait for one in turns for wait in one[which]["waits"]]
+    return quantiles(waits, n=100)[98]
+
+
 def targets(found: list[dict[str, Any]]) -> Iterator[Target]:
     first = found[0]["rest"]["mb"]
     for kind in KINDS:
         turns = [one for one in found if one["kind"] == kind]
         more = max(one["disturbed"]["mb"] for one in turns) - first
-        times = median(one["disturbed"]["p99"] / one["rest"]["p99"] for one in turns)
+        times = pooled_p99(turns, "disturbed") / pooled_p99(turns, "rest")
         yield Target(f"MB more of the server, {kind}", more, most=MOST_MORE_MB)
         yield Target(f"99th percentile of a lease beside the one at rest, {kind}", times, most=MOST_TIMES)
 
@@ -174,6 +181,9 @@ def main() -> int:
     reached = [*targets(found)]
     print(table(rows(found)), "", sep="\n")
     show_targets(reached)
+    for one in found:
+        for which in ("rest", "disturbed"):
+            del one[which]["waits"]
     last_line({"bench": "door", "turns": found, "targets": {one.words: one.row() for one in reached}})
     return 0 if judged(reached) else 1
 

@@ -4,6 +4,11 @@
 
 CPU of both sides in microseconds a page, for a plugin that does nothing, one with four selectors and an item, and
 the same inline; with pages one after the other, and many at once. A page of another host costs only the match.
+
+Then the same child with functions that hang, eat memory, die and make too much: the longest stretch of CPU that
+the worker's event loop gave to one thing meanwhile. So long at most another host waits because of users' code:
+20 ms.
+Exit code 1 where a target is missed.
 """
 
 from __future__ import annotations
@@ -14,7 +19,9 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from bench._report import last_line, table
 from skitter.clock import SystemClock
@@ -37,6 +44,38 @@ _PLUGINS = {
     "four selectors": _BUSY.format(inline=""),
     "the same inline": _BUSY.format(inline=", inline=True"),
 }
+# Each ends in another way, and none lets itself be ended sooner than it must.
+_BAD = """
+import os, time, skitter
+
+@skitter.page("hang.test/*")
+def hang(page):
+    while True:
+        pass
+
+@skitter.page("memory.test/*")
+def memory(page):
+    kept = []
+    while True:
+        kept.append(bytearray(50_000_000))
+
+@skitter.page("die.test/*")
+def die(page):
+    os._exit(3)
+
+@skitter.page("raise.test/*")
+def wrong(page):
+    raise ValueError(page.url)
+
+@skitter.page("much.test/*")
+def much(page):
+    for n in range(1_000_000):
+        yield {"n": n, "words": "many " * 20}
+"""
+_BAD_HOSTS = ("hang", "memory", "die", "raise", "much")
+_TICK = 0.001
+MOST_STRETCH_MS = 20.0
+MOST_WORKER_US, MOST_CHILD_US, MOST_US_AT_ONCE = 70.0, 60.0, 25.0
 _ROW = "<tr><td>%d</td><td><a href='/item/%d'>An item</a></td><td class=x>words and more words</td></tr>"
 _BODY = (
     "<html><h1>A page</h1><span class=price>19,50</span><b data-sku=K></b><table>"
@@ -74,8 +113,31 @@ async def _run(settings: Settings, pages: int, at_once: int) -> tuple[float, flo
     return after[0] - before[0], after[1] - before[1]
 
 
-async def _ask(extractors: Extractors, number: int) -> None:
-    url = f"http://a.test/{number}"
+async def _stretch(plugin: Path, pages: int) -> float:
+    """Milliseconds of CPU, between two turns of the event loop, while users' code misbehaves. CPU, not time:
+    others may have the core."""
+    settings = Settings(plugins=PluginSettings(with_=(str(plugin),), seconds=0.2))
+    extractors = await Extractors.open(settings, SystemClock())
+    longest, is_over = 0.0, False
+
+    async def tick() -> None:
+        nonlocal longest
+        while not is_over:
+            before = time.thread_time()
+            await asyncio.sleep(_TICK)
+            longest = max(longest, time.thread_time() - before)
+
+    ticking = asyncio.create_task(tick())
+    for start in range(0, pages, len(_BAD_HOSTS)):
+        await asyncio.gather(*(_ask(extractors, start, f"{host}.test") for host in _BAD_HOSTS))
+    is_over = True
+    await ticking
+    await extractors.close()
+    return longest * 1e3
+
+
+async def _ask(extractors: Extractors, number: int, host: str = "a.test") -> None:
+    url = f"http://{host}/{number}"
     numbers = extractors.matching(url, "text/html")
     result = await extractors.run(PageMessage(url, _BODY, 200, _HTML, 1.0, 0, numbers))
     extractors.rows(result)
@@ -93,6 +155,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     parser = argparse.ArgumentParser(prog="python -m bench.extending", description=__doc__.splitlines()[0])
     parser.add_argument("--pages", type=int, default=4000)
+    parser.add_argument("--bad-pages", type=int, default=25)
     options = parser.parse_args(arguments)
     rows: list[tuple[str, object, object]] = [("us of CPU a page", "worker", "child")]
     figures: dict[str, object] = {"bench": "extending", "pages": options.pages, "body": len(_BODY)}
@@ -113,9 +176,26 @@ def main(arguments: list[str] | None = None) -> int:
             rows.append((name, round(_match_cost(extractors, url), 2), 0))
             figures[name] = round(_match_cost(extractors, url), 2)
         runner.run(extractors.close())
+        bad = Path(folder) / "bad.py"
+        bad.write_text(_BAD)
+        stretch = runner.run(_stretch(bad, options.bad_pages))
+        rows.append(("longest stretch on the event loop, ms", round(stretch, 1), ""))
+        figures["longest_stretch_ms"] = round(stretch, 1)
     print(table(rows))
-    last_line(figures)
-    return 0
+    missed = [*_missed(figures)]
+    print(*missed, sep="\n", end="\n" if missed else "")
+    last_line({**figures, "missed": missed})
+    return int(bool(missed))
+
+
+def _missed(figures: dict[str, Any]) -> Iterator[str]:
+    one, many = figures["nothing to do, 1 at once"], figures["nothing to do, 16 at once"]
+    if one[0] > MOST_WORKER_US or one[1] > MOST_CHILD_US:
+        yield f"a page costs {one[0]} us in the worker and {one[1]} in the child"
+    if many[1] > MOST_US_AT_ONCE:
+        yield f"with 16 at once a page costs {many[1]} us in the child"
+    if figures["longest_stretch_ms"] > MOST_STRETCH_MS:
+        yield f"the event loop was held up for {figures['longest_stretch_ms']} ms"
 
 
 if __name__ == "__main__":

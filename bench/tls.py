@@ -3,10 +3,10 @@
     python -m bench.tls --rounds 3
     python -m bench.tls --peers wget2,colly --rounds 1
 
-nginx serves the same site in three ways: plain, https with HTTP/2, and https where a connection is good for one
-request. skitter and its peers mirror each in turn. What a connection costs is the difference of the last two, by
-as many connections as nginx saw more. A table and one JSON object as the last line; exit code 1 when a page is
-missing in skitter's archive, 2 when a program is missing.
+nginx serves the same site in three ways: plain, https with HTTP/2, and https with HTTP/1.1 where a connection is
+good for one request. skitter and its peers mirror each in turn. What a connection costs is the difference of the
+last two, by as many connections as nginx saw more. A table and one JSON object as the last line; exit code 1 when
+a page is missing in skitter's archive, 2 when a program is missing.
 """
 
 from __future__ import annotations

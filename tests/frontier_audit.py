@@ -38,7 +38,7 @@ from skitter.schedule.near import NEAR
 from skitter.schedule.priority import LANES, REVISITS, tier_of
 from skitter.schedule.revisit import is_prompt, unpack_visits
 from skitter.urls.canonical import host_id, host_of
-from skitter.urls.keys import Keys
+from skitter.urls.keys import Keys, form_key
 from skitter.urls.skeleton import skeleton
 
 _END = b"\xff" * 40
@@ -122,7 +122,9 @@ def _check_urls(tables: Tables, keys: Keys) -> None:
     ]
     by_kind = Counter(row.found.kind for row in pages)
     assert by_kind == {kind: n for kind, n in tables.tally.answers.items() if n}
-    assert all(keys.key_of(row.url) == key for key, row in tables.urls.items())
+    for key, row in tables.urls.items():
+        own = keys.key_of(row.url)
+        assert key == (form_key(own, row.found.form) if row.found.form else own)
     assert sum(bool(row.answer.canonical) for row in tables.urls.values()) == tables.tally.aliases
 
 

@@ -309,6 +309,7 @@ def _add_policy(commands: Any) -> None:
     )
     command.add_argument("--time-zone", metavar="ZONE", help="its clock, such as Europe/Berlin (default UTC)")
     command.add_argument("--weight", type=_weight, metavar="W", help="how urgent its pages are, from -1 to 1")
+    command.add_argument("--region", metavar="NAME", help="ask it from this region, if a worker is there")
     command.add_argument(
         "--ignore-walls", action="store_true", help="its pages are pages, whatever they look like"
     )
@@ -520,6 +521,7 @@ def _policy_change(arguments: argparse.Namespace) -> HostPolicy | None:
         ignore_walls=arguments.ignore_walls,
         render=arguments.render,
         weight=arguments.weight,
+        region=arguments.region,
     )
     if arguments.clear:
         if change != HostPolicy():

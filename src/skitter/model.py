@@ -40,6 +40,10 @@ class TaskKind(StrEnum):
     """A file in which a site says what may be done with its content."""
     RENDER = "render"
     """A page that was fetched, to be shown in a browser: no host is asked by it."""
+    FORM = "form"
+    """A form that users' code wants posted, once."""
+    SAFE_FORM = "safe_form"
+    """The same, where the code says that it changes nothing: a search, say."""
 
 
 class UrlState(IntEnum):
@@ -126,6 +130,8 @@ class FailureKind(StrEnum):
     """A block page, a captcha, a challenge: the host wants no crawler, or not this one now."""
     GATED = "gated"
     """A gate stood where the page should be: consent, age, login, subscription, a parked or empty site."""
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    """A form may have been sent, and nobody knows what came of it."""
     LOGIN_FAILED = "login_failed"
     """The recipe of the host's identity did not get in, or the host threw us out at once."""
 
@@ -155,6 +161,8 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
     """Of a seed that was given without a scheme: its http form, asked for if its host cannot be connected."""
     changefreq: str = ""
     """How often it changes, by the sitemap that names it."""
+    form: str = ""
+    """Of a form: what is posted, as a browser encodes it. It is part of the key."""
 
 
 class LinkColumns(msgspec.Struct, frozen=True, array_like=True):
@@ -164,6 +172,7 @@ class LinkColumns(msgspec.Struct, frozen=True, array_like=True):
     priority: tuple[int | None, ...] = ()
     rel: tuple[str, ...] = ()
     changefreq: tuple[str, ...] = ()
+    form: tuple[str, ...] = ()
 
 
 class LinkBatch(msgspec.Struct, frozen=True, array_like=True):
@@ -212,6 +221,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Of the body that the validators speak of: a 304 is archived as a revisit of its copy."""
     behalf: Host | None = None
     nesting: int = 0
+    """As `Discovered` has it."""
+    form: str = ""
     """As `Discovered` has it."""
 
 
@@ -550,6 +561,10 @@ class HostPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     weight: Annotated[
         Annotated[float, Meta(ge=-1, le=1)] | None,
         Meta(description="How urgent its pages are beside those of others, from -1 to 1."),
+    ] = None
+    region: Annotated[
+        Annotated[str, Meta(max_length=32)] | None,
+        Meta(description="The region that it is asked from, as long as a worker of it is there."),
     ] = None
     ignore_walls: Annotated[
         bool, Meta(description="Its pages are pages, whatever they look like (walls.mode).")

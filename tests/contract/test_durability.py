@@ -192,3 +192,22 @@ def test_after_a_power_loss_the_longest_lease_that_anybody_elsewhere_had_is_wait
     assert not driver.lease()
     driver.clock.advance(1)
     assert driver.lease()
+
+
+def test_after_a_death_one_promotion_learns_more_keys_than_one_step_has(driver: Driver) -> None:
+    """A step is ten thousand keys, so that a lease waits for no more."""
+
+    def trusted() -> float:
+        figures = driver.run(driver.frontier.stats()).seen_filter
+        assert figures is not None
+        return figures.trusted
+
+    known = [discovered(f"http://h{n % 40}.test/{n}") for n in range(12_000)]
+    driver.admit(*known)
+    driver.reopen()
+    assert trusted() == 0.0
+    driver.promote()
+    assert trusted() == 1.0
+    before = driver.stats().urls
+    driver.admit(*known[::100])
+    assert driver.stats().urls == before

@@ -44,6 +44,7 @@ PROMISED = {
     _K.LOGIN_FAILED: (3, True, UrlState.DEAD_LETTER),
     _K.TURNED_AWAY: (3, True, UrlState.DEAD_LETTER),
     _K.GATED: (1, False, UrlState.DEAD_LETTER),
+    _K.OUTCOME_UNKNOWN: (1, False, UrlState.DEAD_LETTER),
 }
 # Where the waits are not those of the setting.
 WAITS = {

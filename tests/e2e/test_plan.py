@@ -64,3 +64,8 @@ def test_a_crawl_so_far_is_planned_by_what_it_showed(tmp_path: Path) -> None:
     words = said(skitter("plan", tmp_path / "c"))
     assert "30 pages so far" in words
     assert "limited by" in words
+
+
+def test_a_region_that_is_none_is_refused_at_once() -> None:
+    done = skitter("worker", "--join", "http://127.0.0.1:1", "--region", "Far East")
+    assert "is no region: small letters, digits and -" in complaint(done, 2)

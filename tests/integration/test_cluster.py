@@ -10,6 +10,7 @@ from typing import cast
 import msgspec
 import pytest
 
+from skitter.cli import main
 from skitter.errors import Fenced, OwnedElsewhere, UsageError
 from skitter.frontier.base import REMOTE
 from skitter.frontier.cluster.base import Part
@@ -132,6 +133,54 @@ def test_settings_have_a_version_that_nodes_hear_of(members: Members) -> None:
     before = members.beat("n1", {}).settings_version
     members.change_settings("[politeness]\ndelay = 2.0\n")
     assert members.beat("n1", {}).settings_version == before + 1
+
+
+# -- the command
+
+
+def test_the_command_makes_a_cluster_shows_it_and_drains_a_node(capsys: pytest.CaptureFixture[str]) -> None:
+    database = new_database()
+    given = ("--database", database)
+    made = main(
+        ["cluster", "init", *given, "--parts", "3", "--archive", "s3://b/c", "--frontier-log-unreplicated"]
+    )
+    assert made == 0
+    link = Link(database, None)
+    Members(link).announce("n1", "http://10.0.0.1:8600", "here", 15.0)
+    assert main(["cluster", "status", *given]) == 0
+    shown = capsys.readouterr().out
+    assert "http://10.0.0.1:8600" in shown
+    assert "3 partitions, 3 without an owner (0, 1, 2)" in shown
+    assert main(["cluster", "drain", *given, "--node", "http://10.0.0.1:8600"]) == 0
+    assert [one.is_draining for one in Members(link).nodes()] == [True]
+    link.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("status",), "there is no cluster in this database"),
+        (("init", "--archive", "s3://b/c"), "has no synchronous standby"),
+        (("init", "--frontier-log-unreplicated"), "needs archive.url"),
+        (("drain",), "name the node to drain"),
+    ],
+)
+def test_what_the_command_cannot_do_it_says(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cluster", *arguments, "--database", new_database()]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_node_that_listens_everywhere_must_say_where_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("operator not-a-real-token-at-all\n")
+    tokens.chmod(0o600)
+    given = ("--cluster", new_database(), "--listen", "0.0.0.0:0", "--tokens", str(tokens))
+    assert main(["serve", str(tmp_path / "node"), *given]) == 2
+    assert "--advertise" in capsys.readouterr().err
 
 
 # -- the post

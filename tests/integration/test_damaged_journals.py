@@ -100,6 +100,18 @@ def test_zeros_where_a_heading_was_do_not_pass_for_rows_that_are_in_tables_alrea
     assert len([*(left.crawl / "archive" / FOLDER).iterdir()]) == 1
 
 
+def test_a_heading_that_lost_its_check_is_not_believed_what_cannot_be(left: Left) -> None:
+    path = journal(left, ".rows")
+    content = path.read_bytes()
+    changed = content.replace(b"\xa5check", b"\xa5chick", 1).replace(
+        b"place.revisit_of", b"place.revisit_\0f", 1
+    )
+    assert changed.count(b"chick") == changed.count(b"revisit_\0f") == 1
+    path.write_bytes(changed)
+    go_on(left)
+    assert {row["url"] for row in rows(left.crawl / "archive", "pages")} == {*left.urls, AFTER}
+
+
 def test_a_heading_of_a_version_to_come_is_told_from_a_damaged_one(left: Left) -> None:
     """Of a version that is not this one the check fits; a changed byte leaves a check that does not."""
     path = journal(left, ".rows")

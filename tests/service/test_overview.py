@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from skitter.settings import CrawlSettings, Settings
 from tests.service.work_kit import SITE, Work, working
 from tests.service_kit import running_service
@@ -102,3 +104,15 @@ def test_a_host_says_why_it_has_this_pace(work: Work) -> None:
     work.service.call("PUT", f"{path}/policy", {"blocked": True})
     blocked = work.service.get(f"{path}/explain").json["pace"]
     assert blocked == "It is not asked: the operator blocked it."
+
+
+def test_what_is_left_is_told_with_its_band(tmp_path: Path) -> None:
+    with working(tmp_path / "news", Settings()) as work:
+        work.seed(*(f"{SITE}/{number}" for number in range(30)))
+        found = work.service.get("/v1/estimate").json["estimate"]
+        assert found["urls"][1] == 30
+        low, likely, high = found["seconds"]
+        assert likely == pytest.approx(30)
+        assert low < likely < high
+        assert found["hosts"][0]["host"] == SITE
+        assert work.service.get("/v1/crawl").json["left"][1] == pytest.approx(30, abs=20)

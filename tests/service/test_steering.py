@@ -245,3 +245,19 @@ def test_settings_are_told_and_none_of_them_changes_without_a_part_that_takes_it
             ({}, "invalid"),
         ):
             assert service.call("PATCH", "/v1/settings", {"settings": wrong}).problem == problem, wrong
+
+
+# -- signals
+
+
+def test_signals_from_downstream_are_heard_for_known_hosts_and_all_or_none(tmp_path: Path) -> None:
+    with running_service(tmp_path) as service:
+        service.post("/v1/seeds", {"urls": [f"{SITE}/a"]})
+        told = [{"host": SITE, "useful": 1.0}, {"host": SITE, "path": "/old/", "useful": -1.0}]
+        heard = service.post("/v1/signals", {"signals": told}).json["heard"]
+        assert [(one["path"], one["worth"]) for one in heard] == [("", 0.3), ("/old/", -0.3)]
+        refused = service.post("/v1/signals", {"signals": [*told, {"host": "nobody.test", "useful": 1}]})
+        assert refused.status == 404
+        again = service.post("/v1/signals", {"signals": told[:1]}).json["heard"]
+        assert again[0]["worth"] == pytest.approx(0.51), "what came with an unknown host did not count"
+        assert service.post("/v1/signals", {"signals": [{"host": SITE, "useful": 3}]}).status == 422

@@ -128,8 +128,9 @@ def test_the_servers_keep_their_places_for_port_and_root(tmp_path: Path) -> None
     assert "root /docs;" in plain
     assert f"access_log {tmp_path}/log bench;" in plain
     fresh = secure(tmp_path / "log", tmp_path / "pem", 1).format(port=2, root="/docs")
-    assert "listen 127.0.0.1:2 ssl http2;" in fresh
+    assert "listen 127.0.0.1:2 ssl;" in fresh
     assert "keepalive_requests 1;" in fresh
+    assert " ssl http2;" in secure(tmp_path / "log", tmp_path / "pem")
 
 
 # -- tables

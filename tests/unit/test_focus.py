@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,18 @@ from skitter.focus.classifier import TooFewExamples, train
 from skitter.focus.model_file import read_model, write_model
 from skitter.focus.topic import Topic, priority_of_link
 from skitter.focus.words import Words
+from skitter.frontier.link_batches import unpack
+from skitter.model import Exchange, Task, TaskKind
+from skitter.settings import KeySettings, SitemapSettings
+from skitter.settings.focus import FocusSettings
+from skitter.testing.clock import FakeClock
+from skitter.urls.keys import Keys
+from skitter.worker.cpu_turns import CpuTurns
+from skitter.worker.focusing import Focus
+from skitter.worker.sitemap_files import SitemapFiles
+from skitter.worker.step import answer_of
+
+KEYS = Keys(KeySettings())
 
 GOOD = [
     f"Replication number {n}: a standby server streams the log of its primary, and replication slots keep it."
@@ -87,3 +100,22 @@ def test_a_link_that_speaks_of_the_topic_is_urgent_wherever_it_stands() -> None:
     assert [priority_of_link(0.0), priority_of_link(1.0)] == [10, 70]
     assert priority_of_link(0.0, is_promising=True) == 46
     assert priority_of_link(0.9, is_promising=True) == 64
+
+
+def test_what_a_sitemap_names_is_ranked_by_the_words_of_its_urls() -> None:
+    """Whatever the sitemap itself thinks of them."""
+    focus, clock = Focus(Topic(("replication",)), FocusSettings()), FakeClock()
+    files = SitemapFiles(SitemapSettings(), KEYS, clock, CpuTurns(clock), focus.rank_named)
+    urls = ("http://a.test/cooking", "http://a.test/replication-slots")
+    body = "".join(f"<url><loc>{url}</loc><priority>1.0</priority></url>" for url in urls)
+    sitemap = Task(kind=TaskKind.SITEMAP, key=KEYS.key_of("http://a.test/s.xml"), url="http://a.test/s.xml")
+    exchange = Exchange(
+        url=sitemap.url,
+        request=b"",
+        head=b"HTTP/1.1 200 OK\r\n\r\n",
+        status=200,
+        headers=(("content-type", "application/xml"),),
+        body=f"<urlset>{body}</urlset>".encode(),
+    )
+    reading = asyncio.run(files.read(sitemap, answer_of(exchange)))
+    assert [(link.url, link.priority) for link in unpack(reading.listed)] == [(urls[1], 46), (urls[0], 10)]

@@ -10,7 +10,7 @@ import pytest
 from skitter.archive.digests import digests_of
 from skitter.archive.warc import records as warc
 from skitter.archive.warc.heads import request_head, response_head
-from skitter.archive.warc.surt import _surt, surt
+from skitter.archive.warc.surt import _surt, may_be_key_of, posted, surt
 from skitter.model import Copy, Exchange
 from tests.corpora import corpus
 from tests.exchanges import BODY, HEAD, Read, block_of, exchange, read_with_fastwarc, read_with_warcio, sha256
@@ -272,3 +272,14 @@ def test_a_stored_head_states_the_right_length_once_and_no_transfer_coding(lines
     fields = [line.partition(b":") for line in stored.split(b"\r\n")]
     assert [value.strip() for name, _, value in fields if name.strip() == b"content-length"] == [b"7"]
     assert b"transfer-encoding" not in [name for name, _, _ in fields]
+
+
+@pytest.mark.parametrize("form", ["q=kettle", "1=first", "Z=last&a=b", "="])
+def test_a_form_has_a_key_of_its_own_in_the_index(form: str) -> None:
+    for url in ("http://a.test/search", "http://a.test/search?page=2"):
+        key = surt(posted(url, form))
+        assert key != surt(url)
+        assert may_be_key_of(key, url)
+        assert not may_be_key_of(key, "http://b.test/search")
+        assert not may_be_key_of(key, "http://a.test/searches")
+        assert not may_be_key_of(surt("http://a.test/search?q=1"), "http://a.test/search")

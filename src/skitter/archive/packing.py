@@ -22,7 +22,7 @@ from skitter.archive.warc.cdxj import line_middle, line_start
 from skitter.archive.warc.coding import CODINGS
 from skitter.archive.warc.heads import request_head
 from skitter.archive.warc.metadata import metadata_block
-from skitter.archive.warc.surt import simple_surt, surt
+from skitter.archive.warc.surt import posted, simple_surt, surt
 from skitter.model import Exchange
 from skitter.settings import ArchiveSettings
 
@@ -100,6 +100,8 @@ class Packer:
         # The digest of a 304's absent body would say that the page is empty.
         payload = "" if status == _NOT_MODIFIED else payload
         uri, key = _spell_url(exchange.url)
+        if exchange.request.startswith(b"POST "):
+            key = surt(posted(uri, exchange.request.partition(b"\r\n\r\n")[2].decode("latin-1")))
         headers = dict(reversed(exchange.headers)) if headers is None else headers
         mime = records.media_type_of(headers.get("content-type", ""))
         detected = records.media_type_of(facts.media_type or media_type)

@@ -21,7 +21,7 @@ from skitter.archive.resource_check import check_resources
 from skitter.archive.schema import PAGES, Column, Kind, Table
 from skitter.archive.tables.rows import stored_columns
 from skitter.archive.warc.cdxj import line_start
-from skitter.archive.warc.surt import surt
+from skitter.archive.warc.surt import may_be_key_of, surt
 from skitter.urls.canonical import normalise
 
 _RECORD_ID = re.compile(r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -88,7 +88,8 @@ class ParcelCheck:
         coding = coding_of_parcel(parcel)
         if self._inflates:
             check_records(parcel, coding, self._most)
-        key = surt(told.uri)
+        key = parcel.line_start.partition(b" ")[0].decode("utf-8", "replace")
+        want(may_be_key_of(key, told.uri), "its index line is of another URL")
         _check_line(parcel, told, key)
         self._check_rows(parcel, told, key)
 

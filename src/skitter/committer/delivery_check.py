@@ -33,11 +33,12 @@ from skitter.model import (
     Result,
     RobotsRead,
     TaskKind,
+    UrlKey,
 )
 from skitter.robots.rules import MAX_BYTES as MAX_ROBOTS_BYTES
 from skitter.settings import Settings
 from skitter.urls.canonical import host_of, normalise
-from skitter.urls.keys import Keys, robots_key
+from skitter.urls.keys import Keys, form_key, host_part, robots_key
 from skitter.urls.links import LinkReader
 
 # Seconds. A worker translates its times into the server's, and may be off by what an answer took.
@@ -52,6 +53,7 @@ _KEY, _DIGEST = 16, 32
 _MOST_LINKS = 100_000
 _MOST_URGENT = 255
 _FAULT_KINDS = frozenset(FaultKind)
+_FORMS = (TaskKind.FORM, TaskKind.SAFE_FORM)
 _OF_ROBOTS = (RobotsRead, Redirected, Failed, NotModified)
 _OF_URLS = (Fetched, Redirected, Failed, NotModified)
 _RESULTS = {TaskKind.ROBOTS: _OF_ROBOTS, TaskKind.RENDER: (Rendered,)}
@@ -89,12 +91,16 @@ class DeliveryCheck:
         is_right = (
             normalise(target.url) == target.url
             and target.host == host_of(target.url)
-            and target.key in (self._keys.key_of(target.url), robots_key(target.host))
+            and target.key in (self._key_of(target.url, target.form), robots_key(target.host))
             and 0 <= target.depth < _DEEPEST
             and 0 <= target.hops < _DEEPEST
             and 0 <= target.nesting < _DEEPEST
         )
         return "" if is_right else "the target of its redirect is no URL with its key and host"
+
+    def _key_of(self, url: str, form: str) -> UrlKey:
+        key = self._keys.key_of(url)
+        return form_key(key, form) if form else key
 
     def _fault_of_page(self, page: Fetched) -> str:
         texts = (
@@ -156,8 +162,10 @@ class DeliveryCheck:
         base = urls[0]
         resolved = self._links.resolve(base, [Link(url) for url in urls])
         told = zip(urls, link_batches.keys_of(batch), resolved, strict=True)
-        if any(found is None or found[:2] != (url, key) for url, key, found in told):
-            return "a link is not normalised, or its key is another's"
+        forms = batch.columns.form if batch.columns is not None else ()
+        for (url, key, found), form in zip(told, forms or ("",) * len(urls), strict=True):
+            if found is None or found[0] != url or key != (form_key(found[1], form) if form else found[1]):
+                return "a link is not normalised, or its key is another's"
         return ""
 
     def _fault_of_parcel(self, delivery: Delivery) -> str:
@@ -171,7 +179,12 @@ class DeliveryCheck:
         is_robots = outcome.kind is TaskKind.ROBOTS
         if host_of(parcel.url) != outcome.host:
             return "its record is of another host than its task"
-        if not is_robots and self._keys.key_of(parcel.url) != outcome.key:
+        key = self._keys.key_of(parcel.url)
+        # what was posted is in the key of a form, and not in its parcel
+        is_of_task = (
+            host_part(key) == host_part(outcome.key) if outcome.kind in _FORMS else key == outcome.key
+        )
+        if not is_robots and not is_of_task:
             return "its record is of another URL than its task"
         result = outcome.result
         if isinstance(result, Fetched | RobotsRead) and parcel.size and result.digest != parcel.digest:

@@ -48,11 +48,13 @@ def call_extractors(
     for number in sorted(numbers, key=lambda each: _ORDER.index(extractors[each].kind)):
         watched(number)
         page.followed.clear()
+        page.posted.clear()
         fault = _call(page, number, extractors[number], result, limit)
         if fault is not None:
             result.faults.append(fault)
             continue
         result.followed += [(url, priority, number) for url, priority in page.followed]
+        result.posted += [(*form, number) for form in page.posted]
     return result
 
 

@@ -55,7 +55,8 @@ class Fault(msgspec.Struct, frozen=True, array_like=True):
 
 class PageResult(msgspec.Struct, array_like=True):
     """What came of one page; numbers are those of extractors. `chosen` are the links that a `links` hook kept,
-    None where there was none. `score` is the greatest. Of each followed URL: its priority, and who follows it."""
+    None where there was none. `score` is the greatest. Of each followed URL: its priority, and who follows it. Of
+    each form that is to be posted: its URL, priority, body, whether it is safe, and who posts it."""
 
     items: list[tuple[int, Row]] = []
     faults: list[Fault] = []
@@ -63,12 +64,14 @@ class PageResult(msgspec.Struct, array_like=True):
     chosen: list[tuple[str, int | None]] | None = None
     score: float | None = None
     content: Content | None = None
+    posted: list[tuple[str, int | None, str, bool, int]] = []
 
     def add(self, other: PageResult) -> None:
         """What another process or the inline ones made of the same page."""
         self.items += other.items
         self.faults += other.faults
         self.followed += other.followed
+        self.posted += other.posted
         self.content = other.content or self.content
         self.chosen = self.chosen if other.chosen is None else other.chosen
         scores = [score for score in (self.score, other.score) if score is not None]

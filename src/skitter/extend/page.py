@@ -7,10 +7,11 @@ notes links.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 from turbohtml import Document, Element
@@ -27,6 +28,9 @@ from skitter.parse.page import read_page
 from skitter.urls.canonical import normalise
 
 MOST_FOLLOWED = 10_000
+LONGEST_FORM = 4_096
+Form = Mapping[str, object] | Sequence[tuple[str, object]]
+"""Fields and their values; several values of one field are a list."""
 
 
 class PageLink(msgspec.Struct, frozen=True):
@@ -67,6 +71,7 @@ class Page:
         )
         self.depth = depth
         self.followed: list[tuple[str, int | None]] = []
+        self.posted: list[tuple[str, int | None, str, bool]] = []
         if text is not None:
             self.__dict__["text"] = text
         if title is not None:
@@ -219,14 +224,30 @@ class Page:
 
     # -- what is to be followed
 
-    def follow(self, link: str | Element | PageLink, priority: int | None = None) -> None:
-        """Also this one. The crawl decides as of any link: scope, robots.txt and budgets stay in force."""
-        if len(self.followed) >= MOST_FOLLOWED:
+    def follow(
+        self,
+        link: str | Element | PageLink,
+        priority: int | None = None,
+        *,
+        method: str = "GET",
+        form: Form | None = None,
+        safe: bool = False,
+    ) -> None:
+        """Also this one. The crawl decides as of any link: scope, robots.txt and budgets stay in force.
+
+        With `method="POST"` the fields of `form` are posted to it. A form is sent once: not again after a failure
+        that leaves open whether it was sent, unless it is `safe`, as a search is."""
+        if len(self.followed) + len(self.posted) >= MOST_FOLLOWED:
             raise UsageError(f"a page may follow {MOST_FOLLOWED:,} links, and no more")
+        body = encoded_form(method, form)
         href = self._href(link)
         url = normalise(href, self.base) if href else None
-        if url is not None:
+        if url is None:
+            return
+        if body is None:
             self.followed.append((url, checked_priority(priority)))
+        else:
+            self.posted.append((url, checked_priority(priority), body, safe))
 
     def _href(self, link: object) -> str | None:
         if isinstance(link, str):
@@ -234,7 +255,7 @@ class Page:
         if isinstance(link, PageLink):
             return link.url
         if isinstance(link, Element):
-            return link.attr("href") or link.attr("src")
+            return link.attr("href") or link.attr("src") or link.attr("action")
         raise TypeError(f"page.follow takes a URL, a link or an element, not {type(link).__name__}")
 
 
@@ -247,3 +268,16 @@ def checked_priority(priority: int | None) -> int | None:
     if given is None or (isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= 100):
         return priority
     raise ValueError(f"a priority is a whole number from 0 to 100, not {given!r}")
+
+
+def encoded_form(method: str, form: Form | None) -> str | None:
+    """What is posted, as browsers encode it; None where the link is asked for as links are."""
+    if method == "GET" and form is None:
+        return None
+    if method != "POST" or form is None:
+        raise UsageError('page.follow posts a form: give method="POST" and form={"field": "value"} together')
+    # an empty form has something to post too: else it could not be told from a link
+    body = urlencode(form, doseq=True) or "="
+    if len(body) > LONGEST_FORM:
+        raise UsageError(f"a form of {len(body):,} bytes: {LONGEST_FORM:,} at most")
+    return body

@@ -38,13 +38,15 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
 class Sending(msgspec.Struct, frozen=True, kw_only=True):
     """What a request has beside what all requests have. `headers` are lines as they are sent, `told` the same
-    lines as the archive has them. With a `form` it is a POST."""
+    lines as the archive has them. With a `form` it is a POST, and `is_once` one that libcurl must not repeat by
+    itself."""
 
     headers: tuple[bytes, ...] = ()
     told: tuple[bytes, ...] = ()
     user_agent: str = ""
     form: bytes | None = None
     route: Route = Route()
+    is_once: bool = False
 
     def __repr__(self) -> str:
         return f"Sending({self.told})"

@@ -41,6 +41,7 @@ _ACCEPT = (
     b"text/plain;q=0.9,application/xml;q=0.8,application/pdf;q=0.7,*/*;q=0.1"
 )
 _UNCONDITIONAL = [_ACCEPT, f"Accept-Encoding: {ACCEPT_ENCODING}".encode()]
+_FORM_TYPE = b"Content-Type: application/x-www-form-urlencoded"
 _AFTER_SCHEME = len("https://")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SPLIT = re.compile(r"(https?)://(\[[^\]]+\]|[^/:]+)(?::(\d+))?(/.*)", re.DOTALL)
@@ -390,11 +391,13 @@ def _asked_of_proxy(port: int) -> Answer | Unresolved:
 
 
 def _told_block(url: str, origin: Origin, headers: list[bytes], sending: Sending, agent: str) -> bytes:
-    """The same with what the host's identity adds, as the archive tells it."""
-    line = b"GET " + url[len(origin.text) :].encode("latin-1", "replace")
+    """The same with what the host's identity adds, as the archive tells it; of a form with its body."""
+    method, form = (b"GET ", b"") if sending.form is None else (b"POST ", sending.form)
+    line = method + url[len(origin.text) :].encode("latin-1", "replace")
     host = origin.tail.split(b"\r\n", 2)[1]
     start = [line + b" HTTP/1.1", host, b"User-Agent: " + agent.encode("latin-1", "replace")]
-    return b"\r\n".join([*start, *headers, *sending.told, b"\r\n"])
+    posted = [] if sending.form is None else [b"Content-Length: %d" % len(form), _FORM_TYPE]
+    return b"\r\n".join([*start, *headers, *sending.told, *posted, b"\r\n"]) + form
 
 
 def _conditions(etag: str, last_modified: str) -> list[bytes]:

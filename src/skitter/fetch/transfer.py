@@ -109,6 +109,8 @@ class Transfer:
 
     def send_as(self, sending: Sending, user_agent: str) -> None:
         self.curl.setopt(pycurl.USERAGENT, user_agent)
+        # A connection that another request left open may be dead: libcurl would send the form twice.
+        self.curl.setopt(pycurl.FRESH_CONNECT, int(sending.is_once))
         if sending.form is None:
             self.curl.setopt(pycurl.HTTPGET, 1)
         else:

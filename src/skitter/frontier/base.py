@@ -228,6 +228,14 @@ class RenderFigures(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
+class RegionFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What workers of a region did: requests with an answer, the mean time of those (s), bytes."""
+
+    requests: int
+    mean_seconds: float
+    bytes: int
+
+
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
     """`unstored` are pages that wait for upload to the object store (`stored` are the others), `lost` fetches
     whose records were gone before that. `came_back` counts refused URLs that went back to a queue since this
@@ -265,6 +273,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     over_defaults: dict[str, int] = {}
     scored: int = 0
     on_topic: int = 0
+    regions: dict[str, RegionFigures] = {}
     renderings: RenderFigures | None = None
 
 

@@ -47,10 +47,15 @@ def _with_columns(link_batch: LinkBatch, columns: LinkColumns | None) -> LinkBat
 
 def _columns_of(run: Sequence[Discovered]) -> LinkColumns | None:
     lastmod, rel = tuple([link.lastmod for link in run]), tuple([link.rel for link in run])
-    changefreq = tuple([link.changefreq for link in run])
-    if not any(rel) and not any(changefreq) and all(at is None for at in lastmod):
+    changefreq, form = tuple([link.changefreq for link in run]), tuple([link.form for link in run])
+    if not (any(rel) or any(changefreq) or any(form)) and all(at is None for at in lastmod):
         return None
-    return LinkColumns(lastmod=lastmod, rel=rel, changefreq=changefreq if any(changefreq) else ())
+    return LinkColumns(
+        lastmod=lastmod,
+        rel=rel,
+        changefreq=changefreq if any(changefreq) else (),
+        form=form if any(form) else (),
+    )
 
 
 def check(link_batches: Iterable[LinkBatch]) -> None:
@@ -106,6 +111,7 @@ def select(link_batch: LinkBatch, numbers: Sequence[int]) -> list[Discovered]:
             priority=columns.priority[number] if columns.priority else link.priority,
             rel=columns.rel[number] if columns.rel else "",
             changefreq=columns.changefreq[number] if columns.changefreq else "",
+            form=columns.form[number] if columns.form else "",
         )
         for number, link in zip(numbers, links, strict=True)
     ]

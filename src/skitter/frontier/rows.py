@@ -207,7 +207,8 @@ class HostRank(msgspec.Struct, array_like=True, gc=False):
 
 
 class HostRow(msgspec.Struct, array_like=True, gc=False):
-    """A host. `standing` is a `HostStanding`. `session` is what the last lease left of its cookies, sealed."""
+    """A host. `standing` is a `HostStanding`. `session` is what the last lease left of its cookies, sealed.
+    `regions` says how long answers take by region."""
 
     host: str
     standing: str = "idle"
@@ -223,6 +224,7 @@ class HostRow(msgspec.Struct, array_like=True, gc=False):
     load: HostLoad | None = None
     growth: HostGrowth | None = None
     rank: HostRank | None = None
+    regions: dict[str, float] | None = None
 
     def is_out_of_reach(self) -> bool:
         return bool(self.health.given_up) or (self.policy is not None and self.policy.blocked)
@@ -236,7 +238,8 @@ class HostRow(msgspec.Struct, array_like=True, gc=False):
 
 class Found(msgspec.Struct, array_like=True, gc=False):
     """How a URL was found, and as what it is asked for: how deep, by what, on which page, after how many
-    redirects; `kind` and `nesting` as `Discovered` has them; `by` which extractor it is followed."""
+    redirects; `kind`, `nesting` and `form` as `Discovered` has them; `by` which extractor it is followed. Of what
+    is sent once, `is_out` from its lease to its outcome."""
 
     depth: int
     via: Via
@@ -245,6 +248,8 @@ class Found(msgspec.Struct, array_like=True, gc=False):
     kind: TaskKind = TaskKind.PAGE
     nesting: int = 0
     by: str = ""
+    form: str = ""
+    is_out: bool = False
 
 
 class Answer(msgspec.Struct, array_like=True, gc=False):
@@ -527,7 +532,8 @@ class Tally(msgspec.Struct):
     the number of the last verdict; `verdicts` are in force, `domains` of them on domains, and `refusing` of them
     refuse a URL or more. Of a focused crawl `scored` pages were judged, and `on_topic` of them are about it.
     `seeds` counts URLs that were let in under seeds with rules of their own. `renders` is None where nothing was
-    ever to be rendered. `votes` are those that pages gave to other hosts."""
+    ever to be rendered. `votes` are those that pages gave to other hosts. `regions` has
+    requests, seconds of answers and bytes of each."""
 
     seq: int = 0
     token: int = 0
@@ -563,6 +569,7 @@ class Tally(msgspec.Struct):
     seeds: dict[str, int] = msgspec.field(default_factory=dict)
     renders: RenderTally | None = None
     votes: float = 0.0
+    regions: dict[str, tuple[int, float, int]] = msgspec.field(default_factory=dict)
 
     @property
     def pages(self) -> int:

@@ -92,8 +92,9 @@ class Session:
         unwanted: Judge = want_all,
         may_start: Callable[[], bool] = always,
         max_body: int = 0,
+        form: bytes | None = None,
     ) -> Exchange | Failed:
-        """As `Fetcher.fetch`."""
+        """As `Fetcher.fetch`; with a `form` it is posted."""
 
         async def ask(sending: Sending) -> Exchange | Failed:
             return await self._fetcher.fetch(
@@ -108,18 +109,18 @@ class Session:
             )
 
         if not self._is_sent(is_robots):
-            return await ask(Sending(user_agent=self._identity.user_agent, route=self._route))
+            return await ask(Sending(user_agent=self._identity.user_agent, route=self._route, form=form))
         login, logins = self._identity.login, self._logins
         if login is not None and (failed := await self._log_in(login, may_start, logins, at_first=True)):
             return failed
-        came = await self._taken(ask, url)
+        came = await self._taken(ask, url, form)
         if login is None or not _is_wall(came, login):
             return _shown(came)
         self._release(came)
         if failed := await self._log_in(login, may_start, logins, at_first=False):
             return failed
         await self._pause()
-        came = await self._taken(ask, url)
+        came = await self._taken(ask, url, form)
         if not _is_wall(came, login):
             return _shown(came)
         self._release(came)
@@ -148,7 +149,12 @@ class Session:
             headers = (*headers, f"Cookie: {cookies}".encode("latin-1", "replace"))
             told = (*told, told_line("Cookie"))
         return Sending(
-            headers=headers, told=told, user_agent=identity.user_agent, form=form, route=self._route
+            headers=headers,
+            told=told,
+            user_agent=identity.user_agent,
+            form=form,
+            route=self._route,
+            is_once=form is not None,
         )
 
     # -- logging in

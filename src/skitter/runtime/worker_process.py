@@ -24,6 +24,7 @@ from skitter.log import Log
 from skitter.runtime.parent_death import end_with_parent
 from skitter.runtime.stop_signals import drain_when, on_stop_signal
 from skitter.runtime.worker_guard import Allowed, guarded, warning_of, words_of
+from skitter.schedule.regions import name_in
 from skitter.settings import Settings
 from skitter.worker.cluster_work_source import ClusterWorkSource, open_nodes
 from skitter.worker.http_link import Away, HttpLink
@@ -45,6 +46,7 @@ async def run_worker(
     log_file: Path | None,
     *,
     name: str,
+    region: str = "",
     is_child: bool,
     note: Callable[[str], None],
     log_json: bool = False,
@@ -59,7 +61,7 @@ async def run_worker(
     clock = SystemClock()
     link = HttpLink(server, token)
     links = [link]
-    name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+    name = name or name_in(region, f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}")
     log = Log(log_file or Path(os.devnull), clock, echo=log_json)
     source = RemoteWorkSource(link, clock, name)
     notes = source.notes = ServerNotes(server, name, log, note, clock)

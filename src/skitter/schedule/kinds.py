@@ -36,6 +36,8 @@ class KindRules(msgspec.Struct, frozen=True, kw_only=True):
     """How its priority is found, if not by how it was found."""
     lists_urls: bool = False
     """A host may have `sitemaps.max_files` of them."""
+    is_sent_once: bool = False
+    """It may change something at its host: it is asked for again only where nothing can have been sent."""
     let_in_because: str = ""
     """In words, where scope is not asked."""
 
@@ -72,6 +74,10 @@ KINDS: dict[TaskKind, KindRules] = {
         lists_urls=True,
         let_in_because="a page of the same host names it as its feed (sitemaps.feeds)",
     ),
+    TaskKind.FORM: KindRules(
+        is_page=True, is_scoped=True, is_stoppable=True, brings_links=True, is_sent_once=True
+    ),
+    TaskKind.SAFE_FORM: KindRules(is_page=True, is_scoped=True, is_stoppable=True, brings_links=True),
     TaskKind.DECLARATION: KindRules(
         ranked_as=Via.ROBOTS,
         let_in_because="each host is asked what may be done with its content (opt_outs.files)",

@@ -22,6 +22,9 @@ class FailureRule(msgspec.Struct, frozen=True, kw_only=True):
     Of a host: `blames_host` says that it is left alone as well, as every kind does when it was robots.txt that
     could not be had. `quarantine_after` and `quarantine` cap the settings of those names; `quarantines` replaces
     the setting. 0 leaves the setting alone.
+
+    `is_unsent`: nothing of the request can have reached the host, or the host says that it did nothing; so what
+    must not be sent twice may be sent again.
     """
 
     attempts: int = 0
@@ -30,6 +33,7 @@ class FailureRule(msgspec.Struct, frozen=True, kw_only=True):
     quarantine_after: int = 0
     quarantine: float = 0.0
     quarantines: int = 0
+    is_unsent: bool = False
     ends_as: UrlState = UrlState.DEAD_LETTER
     why: str
 
@@ -40,6 +44,7 @@ RULES: dict[FailureKind, FailureRule] = {
     # The zone's own word, which resolvers repeat from their caches for up to an hour or three: asked sooner, the
     # second time would be the first one over again.
     _K.DNS_NOT_FOUND: FailureRule(
+        is_unsent=True,
         attempts=2,
         waits=(_HOUR,),
         blames_host=True,
@@ -50,6 +55,7 @@ RULES: dict[FailureKind, FailureRule] = {
     ),
     # Broken delegation or signatures: repaired in hours. RFC 2308, 7.1 lets resolvers keep it for five minutes.
     _K.DNS_FAILED: FailureRule(
+        is_unsent=True,
         waits=(10 * _MINUTE, _HOUR),
         blames_host=True,
         quarantine_after=3,
@@ -60,6 +66,7 @@ RULES: dict[FailureKind, FailureRule] = {
     # Lost packets, ours or theirs, are over soon, and nothing remembers them; often it is our own network's
     # fault, so most of a day passes before a host is given up.
     _K.DNS_TIMEOUT: FailureRule(
+        is_unsent=True,
         waits=(_MINUTE, 10 * _MINUTE, _HOUR),
         blames_host=True,
         quarantine_after=4,
@@ -68,6 +75,7 @@ RULES: dict[FailureKind, FailureRule] = {
         why="the name servers did not answer",
     ),
     _K.ADDRESS_REFUSED: FailureRule(
+        is_unsent=True,
         attempts=1,
         quarantine_after=2,
         quarantine=_HOUR,
@@ -75,10 +83,15 @@ RULES: dict[FailureKind, FailureRule] = {
         ends_as=UrlState.REFUSED,
         why="the name leads to an address we must not dial",
     ),
-    _K.CONNECT_REFUSED: FailureRule(blames_host=True, why="nobody listens there, or it is unreachable"),
-    _K.CONNECT_TIMEOUT: FailureRule(blames_host=True, why="no connection within fetch.connect_timeout"),
+    _K.CONNECT_REFUSED: FailureRule(
+        is_unsent=True, blames_host=True, why="nobody listens there, or it is unreachable"
+    ),
+    _K.CONNECT_TIMEOUT: FailureRule(
+        is_unsent=True, blames_host=True, why="no connection within fetch.connect_timeout"
+    ),
     # Certificates are mended by people, within a day or two if at all.
     _K.TLS_EXPIRED: FailureRule(
+        is_unsent=True,
         attempts=3,
         waits=(6 * _HOUR, _DAY),
         blames_host=True,
@@ -87,6 +100,7 @@ RULES: dict[FailureKind, FailureRule] = {
         why="the certificate has expired or is not valid yet",
     ),
     _K.TLS_UNTRUSTED: FailureRule(
+        is_unsent=True,
         attempts=2,
         waits=(_DAY,),
         blames_host=True,
@@ -95,6 +109,7 @@ RULES: dict[FailureKind, FailureRule] = {
         why="the certificate is self-signed or its issuer unknown",
     ),
     _K.TLS_NAME: FailureRule(
+        is_unsent=True,
         attempts=2,
         waits=(_DAY,),
         blames_host=True,
@@ -103,6 +118,7 @@ RULES: dict[FailureKind, FailureRule] = {
         why="the certificate is for another name",
     ),
     _K.TLS_HANDSHAKE: FailureRule(
+        is_unsent=True,
         attempts=3,
         blames_host=True,
         quarantine_after=3,
@@ -123,10 +139,13 @@ RULES: dict[FailureKind, FailureRule] = {
     _K.TYPE_UNWANTED: FailureRule(
         attempts=1, ends_as=UrlState.REFUSED, why="a content type that holds no text; the body was not read"
     ),
-    _K.THROTTLED: FailureRule(blames_host=True, why="429 or 503: asked too often, or overloaded"),
+    _K.THROTTLED: FailureRule(
+        is_unsent=True, blames_host=True, why="429 or 503: asked too often, or overloaded"
+    ),
     _K.SERVER_ERROR: FailureRule(blames_host=True, why="another 5xx"),
     # Ours, and mended by whoever runs it: often within minutes.
     _K.PROXY_FAILED: FailureRule(
+        is_unsent=True,
         waits=(_MINUTE, 10 * _MINUTE, _HOUR),
         blames_host=True,
         quarantine=_HOUR,
@@ -146,8 +165,13 @@ RULES: dict[FailureKind, FailureRule] = {
         attempts=1,
         why="a gate in place of the page: consent, age, login, subscription, a parked or empty site",
     ),
+    _K.OUTCOME_UNKNOWN: FailureRule(
+        attempts=1,
+        why="a form that may have been sent: it is not sent twice unless its hook says that it is safe",
+    ),
     # Few tries, far apart: many sites lock an account after some wrong passwords.
     _K.LOGIN_FAILED: FailureRule(
+        is_unsent=True,
         attempts=3,
         waits=(_HOUR, 6 * _HOUR),
         blames_host=True,

@@ -563,7 +563,7 @@ class WallSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             "and asks hosts less that turn us away. `observe` takes them for pages and notes what they look "
             "like. `off` does neither."
         ),
-    ] = "off"
+    ] = "on"
 
 
 OptOut = Literal["record", "obey"]

@@ -162,6 +162,21 @@ def host_part(key: bytes) -> bytes:
     return key[:8]
 
 
+POSTED = "__wb_method=POST&"
+"""Before the body of a form, in a URL that stands for it: as indexes of web archives have it."""
+
+
+def split_form(url: str) -> tuple[str, str]:
+    """The URL and the body that such a URL stands for; an empty body for any other."""
+    before, _, form = url.partition(POSTED)
+    return (before[:-1], form) if form and before[-1:] in ("?", "&") else (url, "")
+
+
+def form_key(key: UrlKey, form: str) -> UrlKey:
+    """Of a form that is posted to the URL with this key: another body is another key."""
+    return UrlKey(host_part(key) + blake2b(key + b" POST " + form.encode(), digest_size=8).digest())
+
+
 @lru_cache(maxsize=1)
 def tracking_parameters() -> tuple[str, ...]:
     lines = files("skitter.urls").joinpath("tracking.txt").read_text("ascii").splitlines()

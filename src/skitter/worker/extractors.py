@@ -191,11 +191,14 @@ def _with_content(page: PageContent, content: Content) -> PageContent:
 
 
 def _choice(result: PageResult, described: Sequence[Described]) -> LinkChoice | None:
-    if result.chosen is None and not result.followed:
+    if result.chosen is None and not result.followed and not result.posted:
         return None
     return LinkChoice(
         kept=None if result.chosen is None else dict(result.chosen),
         followed=[(url, priority, described[by].name) for url, priority, by in result.followed],
+        posted=[
+            (url, priority, body, safe, described[by].name) for url, priority, body, safe, by in result.posted
+        ],
     )
 
 

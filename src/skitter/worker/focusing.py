@@ -41,6 +41,10 @@ class Focus:
         )
         return replace(reading, choice=choice, score=score)
 
+    def rank_named(self, url: str) -> int:
+        """How urgent a URL is that a sitemap or feed names: only its own words speak for it."""
+        return priority_of_link(0.0, is_promising=self._topic.is_promised_by(url, ""))
+
     def _promising(self, reading: Reading, priority: int) -> dict[str, int]:
         page = reading.page
         assert page is not None

@@ -104,6 +104,8 @@ KINDS = {
         is_rules=True,
     ),
     TaskKind.PAGE: KindRow(name="page", document=_page, is_extracted=True, has_links=True),
+    TaskKind.FORM: KindRow(name="form", document=_page, is_extracted=True),
+    TaskKind.SAFE_FORM: KindRow(name="safe_form", document=_page, is_extracted=True),
     TaskKind.REQUISITE: KindRow(name="requisite", takes_any_body=True, document=_stylesheet),
     TaskKind.PROBE: KindRow(name="probe", document=_page),
     TaskKind.SITEMAP: KindRow(

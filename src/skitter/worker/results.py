@@ -38,7 +38,7 @@ from skitter.parse.page import PageContent
 from skitter.parse.walls import TURNS_AWAY, Wall
 from skitter.robots.rules import MAX_BYTES as MAX_ROBOTS_BYTES
 from skitter.urls.canonical import host_of, normalise
-from skitter.urls.keys import Keys
+from skitter.urls.keys import Keys, form_key
 from skitter.urls.links import LinkReader, Resolved, discover_resolved
 from skitter.worker.named_files import list_files
 from skitter.worker.status_rules import StatusLine, result_by_status, retry_after, robots_refusal
@@ -61,14 +61,15 @@ class Answer(msgspec.Struct, frozen=True):
 
 class LinkChoice(msgspec.Struct, frozen=True):
     """What users' code says of a page's links: which are followed (None: all of them), with which priorities, and
-    which others. In a focused crawl `promising` links have a priority of their own, and `off` pages off the topic
-    in a row lead to all of them."""
+    which others; and which forms are posted (URL, priority, body, whether it is safe, by whom). In a focused
+    crawl `promising` links have a priority of their own, and `off` pages off the topic in a row lead to all."""
 
     kept: Mapping[str, int | None] | None = None
     followed: Sequence[tuple[str, int | None, str]] = ()
     priority: int | None = None
     promising: Mapping[str, int] = {}
     off: int = 0
+    posted: Sequence[tuple[str, int | None, str, bool, str]] = ()
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -190,7 +191,7 @@ class ResultMaker:
             if self._follows_links:
                 links = discover_resolved(task.key, task.url, task.depth, page.links, reading.targets)
             if reading.choice is not None:
-                links = self._chosen(task, links, reading.choice)
+                links = (*self._posted(task, reading.choice), *self._chosen(task, links, reading.choice))
             if page.sitemaps or page.feeds:
                 # first: what is also linked is read as what it is
                 links = (*list_files(self._links, task, page), *links)
@@ -233,6 +234,23 @@ class ResultMaker:
                 columns=_who_follows(by_priority[priority], told),
             )
             for priority in ranked
+        )
+
+    def _posted(self, task: Task, choice: LinkChoice) -> tuple[LinkBatch, ...]:
+        return pack(
+            Discovered(
+                url=url,
+                key=form_key(self._keys.key_of(url), body),
+                host=host_of(url),
+                depth=task.depth + 1,
+                parent=task.key,
+                priority=priority,
+                kind=TaskKind.SAFE_FORM if safe else TaskKind.FORM,
+                nesting=choice.off,
+                rel=who,
+                form=body,
+            )
+            for url, priority, body, safe, who in choice.posted
         )
 
     def _canonical(self, task: Task, page: PageContent | None) -> Discovered | None:

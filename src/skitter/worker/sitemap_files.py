@@ -7,7 +7,7 @@ each. Whether a sitemap may speak for what it names is the frontier's affair. Ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -43,7 +43,16 @@ _Facts = tuple[str, float | None, int | None, str]
 
 
 class SitemapFiles:
-    def __init__(self, settings: SitemapSettings, keys: Keys, clock: Clock, turns: CpuTurns) -> None:
+    def __init__(
+        self,
+        settings: SitemapSettings,
+        keys: Keys,
+        clock: Clock,
+        turns: CpuTurns,
+        rank: Callable[[str], int] | None = None,
+    ) -> None:
+        """`rank` says how urgent a URL is by its words alone, in a crawl about a topic."""
+        self._rank = rank
         self._limits = Limits(bytes=settings.max_body, entries=settings.max_urls)
         # Its own: what it remembers of a sitemap's folders is of no use to pages.
         self._links = LinkReader(keys)
@@ -55,7 +64,7 @@ class SitemapFiles:
         charset = parse_content_type(answer.joined.get("content-type", "")).charset
         limits = within_ratio(self._limits, body)
         reader = SitemapReader(limits, charset)
-        named = _Named(task, self._links, self._clock.now())
+        named = _Named(task, self._links, self._clock.now(), self._rank)
         for piece in pieces_of(body, limits.bytes):
             if not self._turns.try_take():
                 await self._turns.take()
@@ -91,6 +100,7 @@ class _Named(msgspec.Struct):
     task: Task
     links: LinkReader
     now: float
+    rank: Callable[[str], int] | None = None
     format: Format = Format.UNKNOWN
     note: str = ""
     size: int = 0
@@ -126,7 +136,9 @@ class _Named(msgspec.Struct):
         if at is not None and at > self.now:
             # what lies in the future is no time of a change
             at = None if at > self.now + _SKEW else self.now
-        self.found[key] = url, at, hinted_priority(entry.priority), entry.changefreq
+        # a topic's words say more than what its sitemap thinks of a page
+        priority = hinted_priority(entry.priority) if self.rank is None else self.rank(url)
+        self.found[key] = url, at, priority, entry.changefreq
 
     def batches(self) -> Iterator[LinkBatch]:
         # by priority: admission takes those of one priority together, in half the time

@@ -23,9 +23,11 @@ from skitter.model import (
     Via,
 )
 from skitter.urls.canonical import host_of, normalise
-from skitter.urls.keys import Keys
+from skitter.urls.keys import Keys, form_key
 
 _REDIRECTS = (301, 302, 303, 307, 308)
+_KEEPS_METHOD = (307, 308)
+_PAGE = TaskKind.PAGE
 _THROTTLED = (429, 503)
 _LONGEST_RETRY_AFTER = 7 * 86_400
 _LONGEST_DETAIL = 200
@@ -46,6 +48,8 @@ class Asked(Protocol):
     def kind(self) -> TaskKind: ...
     @property
     def nesting(self) -> int: ...
+    @property
+    def form(self) -> str: ...
 
 
 class StatusLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,15 +107,21 @@ def _redirected(asked: Asked, line: StatusLine, keys: Keys) -> Result:
     target = normalise(line.location, asked.url) if line.location else None
     if target is None:
         return _failed(FailureKind.BAD_REDIRECT, line.location[:_LONGEST_DETAIL] or "no Location", line)
+    key, kind, form = keys.key_of(target), asked.kind, ""
+    if asked.form:
+        # as browsers do: only these two post once more (RFC 9110 15.4.8, 15.4.9)
+        is_posted = line.status in _KEEPS_METHOD
+        key, kind, form = (form_key(key, asked.form), kind, asked.form) if is_posted else (key, _PAGE, "")
     found = Discovered(
         url=target,
-        key=keys.key_of(target),
+        key=key,
         host=host_of(target),
         depth=asked.depth,
         via=Via.REDIRECT,
         parent=asked.key,
         hops=asked.hops + 1,
-        kind=asked.kind,
+        kind=kind,
         nesting=asked.nesting,
+        form=form,
     )
     return Redirected(status=line.status, location=target, target=found, size=line.size)

@@ -6,7 +6,7 @@ delivery; the committer decides what becomes of it. What differs between kinds o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from skitter.archive.packing import Packer, Parcel
 from skitter.archive.schema import ITEMS
 from skitter.clock import Clock
 from skitter.committer.work_source import Delivery
-from skitter.fetch.base import Fetcher
+from skitter.fetch.base import Fetcher, Sending
 from skitter.fetch.response_head import Fields, fields_of
 from skitter.model import (
     Exchange,
@@ -99,7 +99,8 @@ class Step:
             needs_text=needs_text,
             needs_anchors=keeps_links or focus is not None,
         )
-        self._sitemaps = SitemapFiles(settings.sitemaps, keys, clock, self._cpu_turns)
+        rank = None if focus is None else focus.rank_named
+        self._sitemaps = SitemapFiles(settings.sitemaps, keys, clock, self._cpu_turns, rank)
         self._longest = settings.sitemaps.max_body
         follows_links = settings.sitemaps.use != "only"
         self._results = ResultMaker(
@@ -127,7 +128,12 @@ class Step:
         """`may_start` is asked right before the request goes out; raises `TooLate` when it says no."""
         row = KINDS[task.kind]
         session = None if self._sessions is None else self._sessions.of(lease)
-        fetch = self._fetcher.fetch if session is None else partial(session.fetch, is_robots=row.is_rules)
+        form = task.form.encode() if task.form else None
+        fetch: Callable[..., Awaitable[Exchange | Failed]] = self._fetcher.fetch
+        if session is not None:
+            fetch = partial(session.fetch, is_robots=row.is_rules, form=form)
+        elif form is not None:
+            fetch = partial(fetch, sending=_posting(form))
         came = await fetch(
             task.url,
             etag=task.etag,
@@ -276,6 +282,12 @@ def _with_looks(result: Result, reading: Reading) -> Result:
 
     found = score_shell(reading.body, page)
     return replace(result, looks=f"{SHELL}: {', '.join(found.signs)}" if found.is_shell else SCRIPTED)
+
+
+def _posting(form: bytes) -> Sending:
+    """On a connection of its own: one that another request left open may be dead, and libcurl would send the form
+    a second time by itself."""
+    return Sending(form=form, is_once=True)
 
 
 def _rewriting(rules: tuple[str, ...]) -> Rewriting:

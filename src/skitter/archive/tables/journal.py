@@ -15,7 +15,7 @@ from zlib import crc32
 
 import msgspec
 
-from skitter.archive.schema import Column, Kind, Table
+from skitter.archive.schema import ITEMS, TABLES, Column, Kind, Table
 from skitter.errors import ArchiveFailed
 from skitter.model import RecordAt
 
@@ -25,6 +25,7 @@ _FRAME = 5
 _PIECE = 1 << 20
 _PAIR = b"\x92"  # an array of two: the place of a record, and its rows
 _EARLIER = b"\xdc\0\x21"  # an array of 33: a row of 0.1, which wrote no heading
+_SOURCES = frozenset(column.source for table in (*TABLES, ITEMS) for column in table.columns)
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -116,12 +117,18 @@ def read_tables(path: Path, length: int) -> tuple[Table, ...] | None:
         raise DamagedHeading from None
     if found.format != FORMAT and found.is_whole:
         raise _of_another_version(path)
-    if start[:1] != _MARK or found.format != FORMAT or (found.check and not found.is_whole):
+    is_sound = found.is_whole if found.check else _is_possible(found)
+    if start[:1] != _MARK or found.format != FORMAT or not is_sound:
         raise DamagedHeading
     return tuple(
         Table(name, tuple(Column(c.name, c.kind, c.source, "", "", c.fields, c.repeats) for c in columns))
         for name, columns in found.tables.items()
     )
+
+
+def _is_possible(found: _Heading) -> bool:
+    """Without a check: whether its columns are taken from what there is. A damaged one may have lost it."""
+    return all(shape.source in _SOURCES for shapes in found.tables.values() for shape in shapes)
 
 
 def _is_hole(journal: BinaryIO, length: int) -> bool:

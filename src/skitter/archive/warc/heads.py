@@ -44,6 +44,8 @@ def request_head(head: bytes) -> bytes:
     """HTTP/2 has no request line of its own: libcurl's rendering is stored as the HTTP/1.1 it stands for."""
     if not head.startswith(b" HTTP/1.1", head.find(b"\r\n") - 9):
         head = _LATER_REQUEST_LINE.sub(rb"\1HTTP/1.1", head)
+    if head.startswith(b"POST "):
+        return head
     return head if head.endswith(b"\r\n\r\n") else head.rstrip(b"\r\n") + b"\r\n\r\n"
 
 

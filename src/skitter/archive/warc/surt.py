@@ -11,6 +11,8 @@ import re
 from functools import lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from skitter.urls.keys import POSTED
+
 _PARTS = re.compile(
     r"(https?)://(?:[^/?#@]*@)?(\[[^\]/?#]*\]|[^/?#:]*)(?::(\d*))?([^?#]*)(?:\?([^#]*))?", re.I
 )
@@ -139,3 +141,17 @@ def _unescaped_deep(text: bytes) -> bytes:
         while len(out) >= 3 and out[-3] == 0x25 and (value := _HEX.get(bytes(out[-2:]).lower())) is not None:
             out[-3:] = bytes((value,))
     return bytes(out)
+
+
+def posted(uri: str, form: str) -> str:
+    """The URL that stands for a form in an index, as pywb and warcio have it."""
+    return f"{uri}{'&' if '?' in uri else '?'}{POSTED}{form}"
+
+
+def may_be_key_of(key: str, uri: str) -> bool:
+    """Whether a line of an index may have this key: the URL's own, or that of a form that was posted to it."""
+    own = surt(uri)
+    if key == own:
+        return True
+    path, _, query = key.partition("?")
+    return POSTED.lower().rstrip("&") in query and path == own.partition("?")[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from skitter.archive.warc.surt import surt
+from skitter.archive.warc.surt import may_be_key_of
 from skitter.collection.captures import Capture, parse_line, whole_lines
 from skitter.collection.layout import SegmentAt
 from skitter.collection.source import Source
@@ -76,7 +76,7 @@ def _check_line(
 def is_key_of(key: str, url: str) -> bool:
     """By the rule that writes keys, and by the host alone: a fault of that rule must not pass because it is asked
     again. A page under the key of another host would be served as that host's."""
-    return key == surt(url) and names_host(key, url)
+    return may_be_key_of(key, url) and names_host(key, url)
 
 
 def names_host(key: str, url: str) -> bool:

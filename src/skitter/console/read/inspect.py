@@ -231,6 +231,9 @@ def _stats_lines(found: Stats) -> Iterator[str]:
     yield from _counts("Answers by status", found.statuses)
     yield from _counts("Failures by kind", found.failures)
     yield from _counts("Refused because of", found.refusals)
+    for name, region in found.regions.items():
+        took = f"{region.mean_seconds * 1000:.3g} ms each"
+        yield f"Region {plain(name)}: {region.requests:,} requests, {took}, {size(region.bytes)}"
     if found.revisits is not None:
         yield from _revisit_lines(found.revisits)
     yield from _politeness_lines(found.politeness)
@@ -453,6 +456,8 @@ def _policy_words(found: HostPolicy) -> str:
     if found.quiet_hours or found.time_zone:
         hours = f"quiet {found.quiet_hours} by the clock of " if found.quiet_hours else "days of "
         words.append(hours + (found.time_zone or "UTC"))
+    if found.region:
+        words.append(f"asked from {plain(found.region)}")
     if found.weight:
         words.append(f"weight {found.weight:+g}")
     if found.ignore_walls:

@@ -27,7 +27,7 @@ def add_cluster(commands: Any, command: Command) -> None:
         choices=("init", "status", "drain"),
         help="make one with these settings; who has which partition; have a node hand over and end",
     )
-    cluster.add_argument("node", nargs="?", default="", metavar="NODE", help="drain: its URL, name or place")
+    cluster.add_argument("--node", default="", metavar="URL", help="drain: which, by its URL, name or place")
     cluster.add_argument(
         "--database", required=True, metavar="URL", help="postgresql://..., as of skitter serve --cluster"
     )
@@ -94,7 +94,7 @@ def _named(parts: list[int]) -> str:
 
 def _drain(members: Members, arguments: argparse.Namespace) -> int:
     if not arguments.node:
-        raise UsageError("name the node to drain: its URL, as skitter cluster status shows it")
+        raise UsageError("name the node to drain (--node URL), as skitter cluster status shows it")
     if not members.drain(arguments.node):
         raise UsageError(f"there is no node {arguments.node}: skitter cluster status shows them")
     write(f"{arguments.node} hands its partitions over and ends\n")

@@ -36,6 +36,7 @@ from skitter.telemetry import Telemetry
 from skitter.wiring import api_context_of_node, probe_objects, serve_http
 
 _SEED_BATCH = 1_000
+_EVERYWHERE = ("0.0.0.0", "::", "")
 
 
 def join_or_make(database: str, given: Settings, parts: int) -> ClusterCrawl:
@@ -75,6 +76,10 @@ async def run_node(
     need("numpy")
     need("psycopg")
     check_listen(listen, tokens)
+    if not advertise and listen.rpartition(":")[0].strip("[]") in _EVERYWHERE:
+        raise UsageError(
+            f"other nodes cannot reach {listen}: say where they can with --advertise http://HOST:PORT"
+        )
     given = await check_settings(given, seeds)
     if given.crawl.render != "never":
         raise UsageError("a cluster renders no pages: leave crawl.render at never, or crawl with one server")

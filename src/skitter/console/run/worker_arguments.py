@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable
 from math import inf
@@ -44,8 +45,20 @@ def add_working(commands: Any, command: Command) -> None:
         action="store_true",
         help="log to standard error too, in JSON lines, and nothing else there",
     )
+    worker.add_argument(
+        "--region",
+        type=_region,
+        metavar="NAME",
+        help="where this worker is: hosts are given to workers that get their answers soonest",
+    )
     worker.add_argument("--name", default="", help=argparse.SUPPRESS)
     worker.add_argument("--end-with-parent", action="store_true", help=argparse.SUPPRESS)
+
+
+def _region(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,31}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no region: small letters, digits and -, 32 at most")
+    return text
 
 
 def _seconds(text: str) -> float:
@@ -68,6 +81,7 @@ def _worker(arguments: argparse.Namespace) -> int:
         _token(arguments.token_file),
         arguments.log,
         name=arguments.name,
+        region=arguments.region or "",
         is_child=arguments.end_with_parent,
         note=_silent if arguments.end_with_parent or arguments.log_json else _tell,
         log_json=arguments.log_json,

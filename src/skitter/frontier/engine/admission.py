@@ -271,7 +271,14 @@ class Admission:
             state=UrlState.QUEUED,
             priority=self._priority(found, linkers),
             found=Found(
-                found.depth, found.via, found.parent, found.hops, found.kind, found.nesting, found.rel
+                found.depth,
+                found.via,
+                found.parent,
+                found.hops,
+                found.kind,
+                found.nesting,
+                found.rel,
+                found.form,
             ),
             linkers=linkers,
         )

@@ -57,6 +57,7 @@ from skitter.frontier.engine.leasing import Leasing
 from skitter.frontier.engine.load_limits import open_again
 from skitter.frontier.engine.posting import take_posts
 from skitter.frontier.engine.readmission import Readmission
+from skitter.frontier.engine.regions import Regions
 from skitter.frontier.engine.rejudge import note_rules, take_step
 from skitter.frontier.engine.renders import Renders
 from skitter.frontier.engine.requeue import (
@@ -183,7 +184,8 @@ class EngineFrontier:
             self._admission, takes_requisites=settings.crawl.requisites, types=settings.plugins.types
         )
         self._renders = Renders(settings, self._admission, traps)
-        self._leasing = Leasing(settings, addresses, traps, self._readmission, self._renders)
+        regions = Regions()
+        self._leasing = Leasing(settings, addresses, traps, self._readmission, self._renders, regions)
         self._health = Health(settings)
         self._revisits = Revisits(settings)
         self._settling = Settling(
@@ -195,6 +197,7 @@ class EngineFrontier:
             self._revisits,
             self._renders,
             importance,
+            regions,
         )
         self._views = Views(self._cache, self._admission, settings)
         self._settings = settings

@@ -15,7 +15,8 @@ from skitter.frontier.engine.addresses import Addresses
 from skitter.frontier.engine.load_limits import LoadLimits, count_unheard
 from skitter.frontier.engine.readmission import Readmission
 from skitter.frontier.engine.reboot_barrier import RebootBarrier
-from skitter.frontier.engine.refuse_queued import deny, refuse, stop
+from skitter.frontier.engine.refuse_queued import deny, give_up, refuse, stop
+from skitter.frontier.engine.regions import MOST_PASSED_OVER, Regions
 from skitter.frontier.engine.renders import Renders
 from skitter.frontier.engine.traps.endless_sections import DEPTH_PROBE_TIER, TASKS_WHILE_PROBING
 from skitter.frontier.engine.traps.rules import CAUTIOUS, Shares, Stopped, Traps
@@ -64,7 +65,9 @@ class Leasing:
         traps: Traps,
         readmission: Readmission,
         renders: Renders,
+        regions: Regions,
     ) -> None:
+        self._regions = regions
         self._renders = renders
         # beyond the page limit: hosts of what renderings wait for, of which nothing else is leased
         self._awaited: set[bytes] = set()
@@ -103,6 +106,7 @@ class Leasing:
         room = tx.room(self._settings.crawl.max_pages)
         self._addresses.sent_away = 0
         self._awaited = set()
+        region, passed_over = self._regions.asks(worker, tx.now), 0
         while waiting and len(granted) < capacity:
             if self._addresses.sent_away >= _MOST_SENT_AWAY:
                 break
@@ -121,6 +125,11 @@ class Leasing:
                 continue
             host = tx.cache.host(ident)
             if host is None or host.lease is not None:
+                continue
+            if region and not self._regions.is_for(tx, host, region):
+                passed_over += 1
+                if passed_over >= MOST_PASSED_OVER:
+                    break
                 continue
             if self._awaited and ident not in self._awaited and tier != REVISITS:
                 continue
@@ -349,6 +358,12 @@ class Leasing:
                 is_first_left = False
             else:
                 taken.append((self._page_task(UrlKey(key), row), slot))
+                if row.found.form and KINDS[row.found.kind].is_sent_once:
+                    # on disk before it can be sent
+                    row.found.is_out = True
+                    tx.put_url(UrlKey(key), row)
+                    tx.keep_leased(key)
+                    break
                 tx.keep_leased(key)
                 is_first_left = False
             if len(taken) >= most or passed_over >= _MOST_DENIED:
@@ -359,6 +374,9 @@ class Leasing:
         self, tx: Transaction, key: UrlKey, row: UrlRow, host: HostRow, tier: int, rules: Rules
     ) -> bool:
         """Whether this URL came to its end here, without a request."""
+        if row.found.is_out:
+            give_up(tx, key, row, host, tier)
+            return True
         if host.health.address_refused:
             refuse(tx, key, row, host, tier, FailureKind.ADDRESS_REFUSED, host.health.address_refused)
             return True
@@ -405,6 +423,7 @@ class Leasing:
             last_modified="" if is_read_whole else answer.last_modified,
             digest=answer.digest,
             nesting=row.found.nesting,
+            form=row.found.form,
         )
 
     # -- ending

@@ -95,4 +95,5 @@ def as_found(key: UrlKey, row: UrlRow) -> Discovered:
         hops=found.hops,
         kind=found.kind,
         nesting=found.nesting,
+        form=found.form,
     )

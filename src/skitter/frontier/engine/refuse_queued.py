@@ -1,5 +1,6 @@
 """URLs that come to their end while hosts are leased, without a request: denied by robots.txt, refused by a list,
-by rules that have changed or for their host's address, stopped by a verdict.
+by rules that have changed or for their host's address, stopped by a verdict, or given up because they may have
+been sent already.
 
 Each leaves its queue, and the counts of its host and of its tier with it. Never decides: `leasing.py` does.
 """
@@ -10,7 +11,7 @@ from skitter.frontier.engine.traps.rules import Stopped
 from skitter.frontier.engine.traps.verdicts import refuse as refuse_by_verdict
 from skitter.frontier.rows import HostRow, UrlRow
 from skitter.frontier.tables.transaction import Transaction
-from skitter.model import UrlKey, UrlState
+from skitter.model import FailureKind, UrlKey, UrlState
 
 
 def refuse(
@@ -49,3 +50,17 @@ def deny(tx: Transaction, key: UrlKey, row: UrlRow, host: HostRow, tier: int, ru
     tx.tally.tiers[tier] -= 1
     tx.count(UrlState.QUEUED, -1)
     tx.count(UrlState.DENIED, 1)
+
+
+def give_up(tx: Transaction, key: UrlKey, row: UrlRow, host: HostRow, tier: int) -> None:
+    """Its lease ended without an outcome, and it is not to be sent twice."""
+    tx.dequeue(row)
+    row.state = UrlState.DEAD_LETTER
+    row.reason = row.answer.failure = FailureKind.OUTCOME_UNKNOWN
+    row.rule = "it may have been sent: whoever had it did not come back (skitter dead --retry sends it again)"
+    tx.put_url(key, row)
+    tx.add_dead(key)
+    host.queue.lengths[tier] -= 1
+    tx.tally.tiers[tier] -= 1
+    tx.count(UrlState.QUEUED, -1)
+    tx.count(UrlState.DEAD_LETTER, 1)

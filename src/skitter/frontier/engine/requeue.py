@@ -100,6 +100,7 @@ def revive(tx: Transaction, key: UrlKey) -> int:
         return 0
     row.attempts = 0
     row.answer.failure = ""
+    row.found.is_out = False
     _, host = tx.host(host_of(row.url))
     # the operator asked for it: the host is tried again without waiting out its backoff, but not sooner
     # after its last request than its delay

@@ -29,6 +29,7 @@ from skitter.frontier.engine.health import Health, asked_wait
 from skitter.frontier.engine.importance import Importance
 from skitter.frontier.engine.load_limits import count_request
 from skitter.frontier.engine.outlinks import Admitted, admit_links
+from skitter.frontier.engine.regions import Regions
 from skitter.frontier.engine.renders import Renders
 from skitter.frontier.engine.revisits import Revisits
 from skitter.frontier.engine.traps import endless_sections, listings
@@ -98,7 +99,9 @@ class Settling:
         revisits: Revisits,
         renders: Renders,
         importance: Importance,
+        regions: Regions,
     ) -> None:
+        self._regions = regions
         self._importance = importance
         self._traps = traps
         self._renders = renders
@@ -150,6 +153,8 @@ class Settling:
             return self._settle_late(tx, ident, host, outcome)
         if outcome.session is not None:
             host.session = outcome.session
+        if "@" in lease.worker:
+            self._regions.heard(tx, host, outcome)
         slot = tx.cache.lease_slots(ident, lease.token).get(outcome.key)
         if slot is None:
             return self._stale(tx)
@@ -237,6 +242,7 @@ class Settling:
         tx.dequeue(row)
         if tx.tally.renders is not None:
             self._renders.answered(tx, outcome.key)
+        row.found.is_out = False
         if isinstance(outcome.result, Redirected):
             outcome = self._bounded(tx, row, outcome, outcome.result)
         result = outcome.result
@@ -436,7 +442,8 @@ class Settling:
         host.counts.failed += 1
         rule = RULES[result.kind]
         self._health.blame(tx, host, result, outcome.ended_at)
-        if row.attempts >= attempts_allowed(result.kind, self._retry.attempts):
+        is_over = KINDS[row.found.kind].is_sent_once and not rule.is_unsent
+        if is_over or row.attempts >= attempts_allowed(result.kind, self._retry.attempts):
             row.state = rule.ends_as
             row.reason = result.kind
             if rule.ends_as is UrlState.DEAD_LETTER:

@@ -175,7 +175,8 @@ class Node:
             return self.url
         if number >= len(self._rows) or (row := self._rows[number]).is_free:
             return ""
-        return row.url
+        # one that is being opened or let go of here: who asked for it would be sent to us again and again
+        return "" if row.owner == self.owner.ident else row.url
 
     # -- its life
 

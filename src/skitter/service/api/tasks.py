@@ -50,7 +50,8 @@ class LeaseAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class TaskGiven(msgspec.Struct, frozen=True, kw_only=True):
     """One request to make, not before `not_before` (in `wait_ms` by the answer's own time), and at least
     `crawl_delay_ms` after the one before to the same `host`, which must have ended. `etag` and `last_modified`
-    are to be sent as If-None-Match and If-Modified-Since."""
+    are to be sent as If-None-Match and If-Modified-Since. With a `form` it is a POST of that body, of the type
+    application/x-www-form-urlencoded, and never sent twice."""
 
     task_id: str
     url: str
@@ -65,6 +66,7 @@ class TaskGiven(msgspec.Struct, frozen=True, kw_only=True):
     etag: str
     last_modified: str
     verify_tls: bool
+    form: str = ""
 
 
 class LeaseGiven(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,6 +156,7 @@ def _given(context: ApiContext, lease: HostLease, number: int, now: float, holde
         etag=task.etag,
         last_modified=task.last_modified,
         verify_tls=verify,
+        form=task.form,
     )
 
 

@@ -50,12 +50,12 @@ class Door:
         if self._is_closed or len(now) + len(last) >= _MOST_UNHEARD:
             self._turn_away(connection)
             return
-        network = _network(address)
+        loop, network = asyncio.get_running_loop(), _network(address)
         self._strangers[connection] = network
-        self._awaited[connection] = asyncio.get_running_loop().time()
+        self._awaited[connection] = loop.time()
         self._by_network.setdefault(network, []).append(connection)
         if not now and not last:
-            asyncio.get_running_loop().call_soon(self._end_turn)
+            loop.call_soon(self._end_turn)
         now.add(connection)
         if self._sweep is None:
             self._sweep_soon()
@@ -126,7 +126,8 @@ class Door:
 
     def _sweep_late(self) -> None:
         """One timer for all: they stand in the order in which they came."""
-        since = asyncio.get_running_loop().time() - SECONDS_FOR_A_HEAD
+        loop = asyncio.get_running_loop()
+        since = loop.time() - SECONDS_FOR_A_HEAD
         for connection, came in [*self._awaited.items()]:
             if came > since:
                 break

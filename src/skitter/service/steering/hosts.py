@@ -41,6 +41,7 @@ class PolicyAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ignore_walls: bool = False
     render: Literal["never", "auto", "always"] | None = None
     weight: Annotated[float, Meta(ge=-1, le=1)] | None = None
+    region: Annotated[str, Meta(max_length=32)] | None = None
 
 
 class PolicyInForce(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +92,7 @@ async def set_policy(crawl: Steered, host: str, asked: PolicyAsked) -> Policies:
         ignore_walls=asked.ignore_walls,
         render=asked.render,
         weight=asked.weight,
+        region=asked.region or None,
     )
     if complaint := complaint_about_policy(decided):
         raise Problem(Trouble.BAD_SETTING, complaint)

@@ -28,6 +28,7 @@ from skitter.frontier.engine.answers.redirects import leads_to
 from skitter.frontier.engine.bare_seeds import http_form, was_led_to_http
 from skitter.frontier.engine.explain.host_report import fetch_fields, host_report
 from skitter.frontier.engine.explain.lists import outlook, some_urls
+from skitter.frontier.engine.explain.regions import region_figures, region_words
 from skitter.frontier.engine.explain.renderings import next_rendering_at, render_figures, rendering_words
 from skitter.frontier.engine.explain.traps import trap_words
 from skitter.frontier.engine.explain.work_left import WorkWalk
@@ -45,6 +46,7 @@ from skitter.schedule.priority import REVISITS, TIERS, tier_of
 from skitter.schedule.revisit import audited_freshness
 from skitter.settings import Settings
 from skitter.urls.canonical import host_id, host_of, target_of
+from skitter.urls.keys import form_key, split_form
 
 _LONGEST_TRAIL = 30
 _MOST_COUNTED = 10_000
@@ -155,6 +157,7 @@ class Views:
             over_defaults=over_defaults(tally.refusals, self._settings),
             scored=tally.scored,
             on_topic=tally.on_topic,
+            regions=region_figures(tally),
             renderings=render_figures(tally),
         )
 
@@ -284,7 +287,7 @@ class Views:
         answers = (
             f"; its answers take {row.pace.response_time * 1000:.3g} ms" if row.pace.response_time else ""
         )
-        return f"It is asked {every}{at_once}{answers}."
+        return f"It is asked {every}{at_once}{answers}{region_words(row)}."
 
     def _delay_why(self, row: HostRow) -> str:
         slowed = f", times {row.pace.penalty:g} because it throttled us" if row.pace.penalty > 1 else ""
@@ -300,7 +303,7 @@ class Views:
     # -- one URL
 
     def explain(self, asked: str, url: str) -> Explanation:
-        key = self._cache.keys.key_of(url)
+        key = self._key_of(url)
         row = self._cache.url(key)
         if row is None:
             return self._explain_unknown(asked, url)
@@ -343,6 +346,12 @@ class Views:
             rendering=rendering_words(self._cache, key, row, host, self._settings),
             next_crawl_at=next_at if state in (UrlState.COMPLETED, UrlState.GONE) else None,
         )
+
+    def _key_of(self, url: str) -> UrlKey:
+        """Also of a form that was posted, by the URL that stands for it in an index."""
+        asked, form = split_form(url)
+        key = form_key(self._cache.keys.key_of(asked), form) if form else None
+        return key if key is not None and self._cache.url(key) else self._cache.keys.key_of(url)
 
     def _rule_in_force(self, key: UrlKey, row: UrlRow) -> str:
         """The rule as it is now, if a URL is still refused for the reason it was refused for."""

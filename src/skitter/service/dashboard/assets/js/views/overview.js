@@ -12,7 +12,7 @@ import { lastFetches, workers } from "./activity.js";
 import { glance } from "./glance.js";
 import { seedsForm } from "./seeds.js";
 import { trends } from "./trends.js";
-import { ago, count, now, plain, plural, round, seconds, short, size, sized, tone } from "../words.js";
+import { ago, count, now, percent, plain, plural, round, seconds, short, size, sized, tone } from "../words.js";
 
 export function overview() {
   const top = glance();
@@ -92,7 +92,8 @@ function figures() {
   const beat = ({ stats }) => {
     const pace = speed("pages");
     fill(pages.value, pace === null ? "–" : round(pace), unit("pages/s"));
-    fill(pages.note, `${plural(stats.pages, "page")} from ${plural(stats.fetches, "request")}`);
+    const harvest = stats.scored ? `, ${percent(stats.on_topic / stats.scored)} about the topic` : "";
+    fill(pages.note, `${plural(stats.pages, "page")} from ${plural(stats.fetches, "request")}${harvest}`);
     const flow = speed("bytes");
     fill(bytes.value, flow === null ? "–" : sized(flow)[0], unit(`${flow === null ? "B" : sized(flow)[1]}/s`));
     fill(bytes.note, `${size(stats.bytes)} in all`);
