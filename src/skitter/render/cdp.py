@@ -94,11 +94,10 @@ class Connection(asyncio.Protocol):
         return answer
 
     def close(self) -> None:
-        # By what each is for: uvloop's transports are of one class, and its reading one cannot be aborted.
-        if self._reading is not None:
-            self._reading.close()
-        if self._writing is not None:
-            self._writing.abort()
+        # Closed, not aborted: uvloop cannot abort one that reads, nor asyncio one that is closed already.
+        for transport in (self._reading, self._writing):
+            if transport is not None:
+                transport.close()
         self._end()
 
     # -- what the event loop calls
