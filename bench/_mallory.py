@@ -21,8 +21,8 @@ from skitter.committer.worker_messages import SETTLE, SettleRequest, SettleRespo
 from skitter.errors import SkitterError
 from skitter.model import HostLease
 from skitter.settings import Settings
-from skitter.worker.http_link import Away, HttpLink, Refused
-from skitter.worker.remote_work_source import RemoteWorkSource
+from skitter.worker.remote.http_link import Away, HttpLink, Refused
+from skitter.worker.remote.remote_work_source import RemoteWorkSource
 
 _REST = 10.0
 _decode = msgspec.msgpack.Decoder(SettleResponse).decode

@@ -23,8 +23,8 @@ STAGES = {
         "skitter.fetch.curl_pools:CurlPool.begin",
     ),
     "one request: set-up, limits, conclusion": ("skitter.fetch.curl:CurlFetcher.fetch",),
-    "parse": ("skitter.worker.page_reader:read_page",),
-    "fingerprint": ("skitter.parse.fingerprint:simhash",),
+    "parse": ("skitter.worker.reading.page_reader:read_page",),
+    "fingerprint": ("skitter.parse.fingerprints.fingerprint:simhash",),
     "links: resolve and hash": (
         "skitter.urls.links:LinkReader.resolve",
         "skitter.worker.results:discover_resolved",

@@ -14,7 +14,7 @@ import time
 import zlib
 
 from bench._report import progress
-from skitter.parse.sitemap import Format, SitemapReader, pieces_of
+from skitter.parse.sitemaps.sitemap import Format, SitemapReader, pieces_of
 
 URLS = 50_000
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<{} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'

@@ -31,7 +31,7 @@ from skitter.archive.tables.rows import pack_rows
 from skitter.archive.warc.surt import surt
 from skitter.frontier.opening import open_rocks_frontier
 from skitter.model import Discovered, RecordAt
-from skitter.parse.fingerprint import simhash
+from skitter.parse.fingerprints.fingerprint import simhash
 from skitter.parse.page import read_page
 from skitter.settings import ArchiveSettings, CrawlSettings, Settings
 from skitter.testing.clock import FakeClock

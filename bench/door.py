@@ -32,8 +32,8 @@ from bench._crawls import child_environment, skitter_command, start
 from bench._report import last_line, progress, table
 from bench._targets import Target, judged, show_targets
 from skitter.clock import SystemClock
-from skitter.worker.http_link import HttpLink
-from skitter.worker.remote_work_source import RemoteWorkSource
+from skitter.worker.remote.http_link import HttpLink
+from skitter.worker.remote.remote_work_source import RemoteWorkSource
 
 HOSTS = 400
 WORKERS = 2

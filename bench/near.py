@@ -26,9 +26,9 @@ import numpy as np
 from bench._fingerprints import Cost, measure
 from bench._likeness import FURTHEST, Curve, Fingerprint, Pair, judge, pairs_of, texts_of
 from bench._report import last_line, progress, table, ticking
-from skitter.parse import fingerprint_plain as ours
-from skitter.parse.fingerprint import simhash
-from skitter.parse.fingerprint_plain import FEWEST_WORDS, Words
+from skitter.parse.fingerprints import fingerprint_plain as ours
+from skitter.parse.fingerprints.fingerprint import simhash
+from skitter.parse.fingerprints.fingerprint_plain import FEWEST_WORDS, Words
 from skitter.schedule.near import NEAR
 
 FOLDERS = (Path("/usr/share/doc/openjdk-17-jre-headless/api"), Path("/usr/share/doc/python3.11/html"))

@@ -21,13 +21,13 @@ from bench._targets import Target, judged, show_targets
 from skitter.archive.facts import Facts
 from skitter.archive.packing import Packer
 from skitter.model import Exchange
-from skitter.parse.fingerprint import simhash
+from skitter.parse.fingerprints.fingerprint import simhash
 from skitter.parse.readers import STANDARD
 from skitter.settings import Settings
 from skitter.urls.keys import Keys
 from skitter.urls.links import LinkReader
-from skitter.worker.page_reader import PageReader
-from skitter.worker.pdf import PdfReader
+from skitter.worker.reading.page_reader import PageReader
+from skitter.worker.reading.pdf import PdfReader
 from skitter.worker.step import answer_of
 
 SIZE = 2_000_000

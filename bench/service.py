@@ -49,9 +49,9 @@ from skitter.frontier.link_batches import pack
 from skitter.model import Discovered, Fetched, Host, HostLease, Outcome, Result, RobotsRead, Task, TaskKind
 from skitter.settings import ArchiveSettings
 from skitter.urls.links import LinkReader
-from skitter.worker.http_link import HttpLink
-from skitter.worker.remote_work_source import RemoteWorkSource
-from skitter.worker.sent_links import SentLinks
+from skitter.worker.remote.http_link import HttpLink
+from skitter.worker.remote.remote_work_source import RemoteWorkSource
+from skitter.worker.remote.sent_links import SentLinks
 
 HOSTS = 64
 # Those of the crawls.

@@ -16,8 +16,8 @@ import ada_url
 
 from skitter.fetch.coding import Decoded, Undecodable, decode_body
 from skitter.fetch.guard import AddressGuard
-from skitter.parse.charset import encoding_name
-from skitter.parse.href import parse_refresh
+from skitter.parse.markup.charset import encoding_name
+from skitter.parse.markup.href import parse_refresh
 from skitter.parse.media import parse_content_type, parse_media_type
 from skitter.parse.page import read_page
 from skitter.robots.rules import escape_pattern, parse_robots, path_of

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from skitter.parse.content import PageContent, Source
-from skitter.parse.html import read_in_one_pass
-from skitter.parse.html_tree import TreeReader
+from skitter.parse.markup.html import read_in_one_pass
+from skitter.parse.markup.html_tree import TreeReader
 
 pytest.importorskip("skitter.native._kernels", reason="the kernels were not built")
 

@@ -27,7 +27,7 @@ from skitter.settings import CrawlSettings, FetchSettings, Settings
 from skitter.telemetry import Telemetry
 from skitter.testing.clock import FakeClock
 from skitter.urls.canonical import host_id
-from skitter.worker.pdf import PdfReader
+from skitter.worker.reading.pdf import PdfReader
 from skitter.worker.step import Step
 from tests.frontier_kit import seed
 from tests.raw_server import RawServer, serving

@@ -8,8 +8,8 @@ from hashlib import sha256
 from skitter.frontier.base import TrapView
 from skitter.frontier.link_batches import pack
 from skitter.model import Copy, Fetched, Result, TaskKind
-from skitter.parse.figures import figures
-from skitter.parse.fingerprint import simhash
+from skitter.parse.fingerprints.figures import figures
+from skitter.parse.fingerprints.fingerprint import simhash
 from skitter.settings import CrawlSettings, PolitenessSettings, Settings
 from tests.frontier_kit import NO_RULES, Driver, discovered
 

@@ -23,7 +23,7 @@ from skitter.fetch.resolver import Resolver
 from skitter.model import Host
 from skitter.seeds import hosts_named
 from skitter.settings import Settings
-from skitter.worker.pdf import PdfReader
+from skitter.worker.reading.pdf import PdfReader
 from skitter.worker.step import Step
 
 if TYPE_CHECKING:

@@ -351,7 +351,7 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True, tag="fetched"):
     canonical: str = ""
     """The URL that the page itself calls canonical, when that is another page by its key."""
     figures: bytes = b""
-    """A sample of the numbers of its text (`parse/figures_plain.py`)."""
+    """A sample of the numbers of its text (`parse/fingerprints/figures_plain.py`)."""
     score: float | None = None
     """From 0 to 1: how much the page is about the topic of a focused crawl; None where nobody said."""
     looks: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from skitter.parse.charset import encoding_name
+from skitter.parse.markup.charset import encoding_name
 from skitter.parse.page import read_page
 from tests.corpora import corpus
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from skitter.parse.charset import encoding_name
+from skitter.parse.markup.charset import encoding_name
 from skitter.parse.media import parse_content_type, parse_media_type
 from tests.corpora import corpus
 

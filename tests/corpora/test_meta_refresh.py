@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from skitter.parse.href import parse_refresh
+from skitter.parse.markup.href import parse_refresh
 from tests.corpora import corpus
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skitter.parse.sitemap import Entry, Format, Limits, SitemapReader, pieces_of
+from skitter.parse.sitemaps.sitemap import Entry, Format, Limits, SitemapReader, pieces_of
 from skitter.urls.canonical import host_of, normalise
 from skitter.urls.sitemap_rules import absolute_loc, may_speak_for
 from tests.corpora import corpus

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skitter.parse.fingerprint import simhash
+from skitter.parse.fingerprints.fingerprint import simhash
 from tests.e2e.command import read_json, said, serving_site, skitter
 from tests.raw_server import RawServer
 

@@ -39,9 +39,9 @@ def test_a_crawl_finds_and_says_the_same_without_a_compiler(tmp_path: Path) -> N
 
 
 def test_what_turns_the_kernels_off_does_so() -> None:
-    asked = "import skitter.parse.fingerprint as f; print(f.simhash.__module__)"
+    asked = "import skitter.parse.fingerprints.fingerprint as f; print(f.simhash.__module__)"
     command = [sys.executable, "-c", asked]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=60, env={**ENVIRON, **OFF}, check=True
     )
-    assert done.stdout.strip() == "skitter.parse.fingerprint_plain"
+    assert done.stdout.strip() == "skitter.parse.fingerprints.fingerprint_plain"

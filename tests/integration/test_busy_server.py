@@ -19,9 +19,9 @@ from skitter.seeds import read_seeds
 from skitter.service.http.access import Access
 from skitter.settings import FetchSettings, FrontierSettings, PolitenessSettings, Settings, TrapSettings
 from skitter.wiring import CrawlServices, open_services
-from skitter.worker.http_link import HttpLink
 from skitter.worker.loop import Loop
-from skitter.worker.remote_work_source import RemoteWorkSource
+from skitter.worker.remote.http_link import HttpLink
+from skitter.worker.remote.remote_work_source import RemoteWorkSource
 from tests.keys import KEYS
 from tests.raw_server import page, serving
 

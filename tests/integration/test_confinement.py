@@ -17,7 +17,7 @@ from skitter.extend.process import ExtractorProcess
 from skitter.folder import CrawlFolder
 from skitter.settings import FetchSettings
 from skitter.settings.plugins import PluginSettings
-from skitter.worker.pdf import PdfReader
+from skitter.worker.reading.pdf import PdfReader
 from tests.integration.test_table_writer import child_of, commit, opened
 from tests.pdfs import pdf
 

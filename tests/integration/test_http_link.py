@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skitter.errors import UsageError
-from skitter.worker.http_link import Away, Connection, HttpLink, Refused
+from skitter.worker.remote.http_link import Away, Connection, HttpLink, Refused
 
 GOOD = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 

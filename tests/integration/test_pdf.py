@@ -16,7 +16,7 @@ import uvloop
 
 from skitter.parse.pdf import PdfReading
 from skitter.settings import FetchSettings
-from skitter.worker.pdf import PdfReader
+from skitter.worker.reading.pdf import PdfReader
 from tests.pdfs import assemble, pdf, stream, with_content
 
 T = TypeVar("T")
@@ -179,7 +179,7 @@ def test_a_reading_that_is_cancelled_does_not_answer_the_next_question() -> None
 ORPHAN = """
 import asyncio, os, signal, sys
 from skitter.settings import FetchSettings
-from skitter.worker.pdf import PdfReader
+from skitter.worker.reading.pdf import PdfReader
 from tests.integration.test_pdf import GOOD, pid_of
 
 async def main():

@@ -25,9 +25,9 @@ from skitter.runtime.listening import listen_for_workers
 from skitter.service.http.access import Access, Role
 from skitter.settings import FrontierSettings
 from skitter.wiring import CrawlServices, open_services
-from skitter.worker.http_link import Away, HttpLink, Refused
-from skitter.worker.remote_work_source import RemoteWorkSource
-from skitter.worker.server_notes import ServerNotes
+from skitter.worker.remote.http_link import Away, HttpLink, Refused
+from skitter.worker.remote.remote_work_source import RemoteWorkSource
+from skitter.worker.remote.server_notes import ServerNotes
 from tests.frontier_kit import discovered, seed
 from tests.integration.test_committer import SETTINGS, delivery
 from tests.service_kit import asked

@@ -35,7 +35,7 @@ from skitter.model import (
 from skitter.settings import FetchSettings, PolitenessSettings, Settings
 from skitter.urls.canonical import host_of
 from skitter.wiring import open_crawl
-from skitter.worker.pdf import PdfReader
+from skitter.worker.reading.pdf import PdfReader
 from skitter.worker.status_rules import retry_after
 from skitter.worker.step import Step
 from tests.exchanges import block_of, finished_records

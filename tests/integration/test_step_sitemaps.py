@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from skitter.frontier.link_batches import size, unpack
 from skitter.model import Discovered, Fetched, TaskKind, Via
 from skitter.settings import FetchSettings, Settings, SitemapSettings
-from skitter.worker.sitemap_files import LINKS_IN_A_BATCH
+from skitter.worker.reading.sitemap_files import LINKS_IN_A_BATCH
 from tests.integration.test_step import SETTINGS, run
 from tests.raw_server import page
 

@@ -29,8 +29,8 @@ from skitter.model import Host, HostLease, Token
 from skitter.service.http.access import Access, Role
 from skitter.telemetry import Metric
 from skitter.wiring import CrawlServices
-from skitter.worker.http_link import HttpLink, Refused
-from skitter.worker.remote_work_source import RemoteWorkSource
+from skitter.worker.remote.http_link import HttpLink, Refused
+from skitter.worker.remote.remote_work_source import RemoteWorkSource
 from tests.integration.test_remote_work_source import (
     LEASED,
     dated,

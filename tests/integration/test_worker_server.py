@@ -32,7 +32,7 @@ from skitter.folder import CrawlFolder
 from skitter.frontier.base import REMOTE
 from skitter.model import Host, Token
 from skitter.wiring import CrawlServices, open_services, serve_workers
-from skitter.worker.http_link import Away, HttpLink, Refused
+from skitter.worker.remote.http_link import Away, HttpLink, Refused
 from tests.frontier_kit import seed
 from tests.integration.test_remote_work_source import LEASED, URL
 

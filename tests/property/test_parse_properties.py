@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skitter.fetch.coding import Decoded, Undecodable, decode_body
-from skitter.parse.charset import decode
-from skitter.parse.css import references
 from skitter.parse.directives import read_directives
-from skitter.parse.href import clean_href, parse_refresh
+from skitter.parse.markup.charset import decode
+from skitter.parse.markup.css import references
+from skitter.parse.markup.href import clean_href, parse_refresh
+from skitter.parse.markup.requisites import candidates
 from skitter.parse.media import parse_content_type, sniff
 from skitter.parse.page import read_page
-from skitter.parse.requisites import candidates
 
 PAGE = b"""<!DOCTYPE html><html lang=en><head><meta charset=utf-8><base href="/b/"><title>A &amp; B</title>
 <link rel="canonical" href="/c?x=1"><meta name="robots" content="noindex,nofollow">

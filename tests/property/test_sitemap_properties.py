@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skitter.parse.dates import parse_date, parse_w3c
-from skitter.parse.sitemap import LONGEST_URL, Entry, Limits, SitemapReader, pieces_of
+from skitter.parse.sitemaps.sitemap import LONGEST_URL, Entry, Limits, SitemapReader, pieces_of
 from skitter.urls.sitemap_rules import absolute_loc
 
 WHOLE = (

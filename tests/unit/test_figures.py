@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.parse import figures_plain
-from skitter.parse.figures import figures
-from skitter.parse.figures_plain import MARK, MARKS_KEPT, MOST_CHARACTERS
+from skitter.parse.fingerprints import figures_plain
+from skitter.parse.fingerprints.figures import figures
+from skitter.parse.fingerprints.figures_plain import MARK, MARKS_KEPT, MOST_CHARACTERS
 
 URL = "https://a.test/line/5/stop/7"
 

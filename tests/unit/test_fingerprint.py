@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skitter.parse import fingerprint_plain
-from skitter.parse.fingerprint import simhash
-from skitter.parse.fingerprint_plain import FEWEST_WORDS, MOST_BYTES
+from skitter.parse.fingerprints import fingerprint_plain
+from skitter.parse.fingerprints.fingerprint import simhash
+from skitter.parse.fingerprints.fingerprint_plain import FEWEST_WORDS, MOST_BYTES
 
 _ALL = (1 << 64) - 1
 _BASE = 0x9E37_79B9_7F4A_7C15

@@ -20,7 +20,7 @@ from skitter.testing.clock import FakeClock
 from skitter.urls.keys import Keys
 from skitter.worker.cpu_turns import CpuTurns
 from skitter.worker.focusing import Focus
-from skitter.worker.sitemap_files import SitemapFiles
+from skitter.worker.reading.sitemap_files import SitemapFiles
 from skitter.worker.step import answer_of
 
 KEYS = Keys(KeySettings())

@@ -294,7 +294,11 @@ def test_to_import_skitter_or_to_crawl_without_plugins_loads_nothing_of_users_co
 def test_a_crawl_of_which_nothing_is_rendered_loads_nothing_of_the_browser() -> None:
     code = "import sys, skitter.console.run.crawl, skitter.wiring; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    names = {"skitter.worker.rendering", "skitter.worker.rendered_pages", "skitter.parse.shell"}
+    names = {
+        "skitter.worker.renders.rendering",
+        "skitter.worker.renders.rendered_pages",
+        "skitter.parse.shell",
+    }
     assert {name for name in loaded.split() if name.startswith("skitter.render") or name in names} == set()
 
 

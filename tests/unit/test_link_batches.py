@@ -31,7 +31,7 @@ from skitter.model import (
 )
 from skitter.schedule.traps import TAG
 from skitter.urls.skeleton import section
-from skitter.worker.sent_links import SentLinks
+from skitter.worker.remote.sent_links import SentLinks
 
 kernel: SimpleNamespace | None
 try:

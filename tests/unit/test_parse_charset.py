@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skitter.parse.charset import decode, encoding_name
+from skitter.parse.markup.charset import decode, encoding_name
 from skitter.parse.page import read_page
 
 RUSSIAN = "Съешь же ещё этих мягких французских булок, да выпей чаю. " * 20

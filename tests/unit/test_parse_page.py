@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from skitter.model import Link
-from skitter.parse.href import in_charset
+from skitter.parse.markup.href import in_charset
 from skitter.parse.page import PageContent, read_page
 
 URL = "http://e.org/dir/page.html?q"

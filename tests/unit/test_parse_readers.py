@@ -8,7 +8,7 @@ from skitter.model import Link, Task, TaskKind, UrlKey
 from skitter.parse.content import PageContent, Source
 from skitter.parse.page import read_page
 from skitter.parse.readers import STANDARD
-from skitter.worker.body_filter import PageFilter
+from skitter.worker.reading.body_filter import PageFilter
 
 JSON = "application/json"
 PAGE = Task(kind=TaskKind.PAGE, key=UrlKey(bytes(16)), url="http://e.org/")

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from skitter.parse.css import references
+from skitter.parse.markup.css import references
+from skitter.parse.markup.requisites import candidates
 from skitter.parse.page import PageContent, read_page
-from skitter.parse.requisites import candidates
 
 URL = "http://a.test/dir/page.html"
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from skitter.parse.dates import parse_date, parse_w3c
-from skitter.parse.sitemap import (
+from skitter.parse.sitemaps.sitemap import (
     Entry,
     Format,
     Limits,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skitter.model import Link
-from skitter.parse.html_parts import absolute
+from skitter.parse.markup.html_parts import absolute
 from skitter.settings import KeySettings
 from skitter.urls import links as links_module
 from skitter.urls.canonical import host_of, normalise

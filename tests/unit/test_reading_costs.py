@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skitter.worker.reading_costs import ReadingCosts
+from skitter.worker.reading.reading_costs import ReadingCosts
 
 HOSTILE, OTHER = "http://www.hostile.test/1", "http://other.test/"
 PAGE = b"<p><b>" * 300_000

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from skitter.log import Log
 from skitter.testing.clock import FakeClock
-from skitter.worker.server_notes import ServerNotes
+from skitter.worker.remote.server_notes import ServerNotes
 
 
 def notes_in(folder: Path) -> tuple[ServerNotes, FakeClock, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skitter.parse.figures import figures
+from skitter.parse.fingerprints.figures import figures
 from skitter.schedule.entries import (
     Marks,
     has_own_figures,

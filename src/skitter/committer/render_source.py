@@ -1,7 +1,7 @@
 """Pages to render, and the answers that they ask for: what a renderer gets of the committer.
 
 Beside `work_source.py`. In the crawl's own process it is the committer's; in another one it is
-`worker/remote_renders.py`. What came of a rendering is settled like any other delivery. Never fetches.
+`worker/remote/remote_renders.py`. What came of a rendering is settled like any other delivery. Never fetches.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The Protocol by which a worker gets hosts and hands over what came of them.
 
 Between `worker/` and the committer. In the crawl's own process the work source is the committer itself, or
-`local_work_source.py` beside other workers. In another process it is `worker/remote_work_source.py`, over HTTP.
-Never lets a worker see how pages are kept.
+`local_work_source.py` beside other workers. In another process it is `worker/remote/remote_work_source.py`, over
+HTTP. Never lets a worker see how pages are kept.
 """
 
 from __future__ import annotations

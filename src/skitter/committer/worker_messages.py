@@ -1,6 +1,6 @@
 """The requests and responses between a committer and its workers in other processes, in msgpack.
 
-Between `worker_rpc.py` and `worker/remote_work_source.py`. Both are of one version of skitter: `join` checks it.
+Between `worker_rpc.py` and `worker/remote/remote_work_source.py`. Both are of one version: `join` checks it.
 Every request names its worker, that worker's incarnation and a number that grows. One that is sent again, because
 its response got lost, gets the same response. Times are the server's; a response carries the server's now.
 """

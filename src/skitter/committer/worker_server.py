@@ -1,4 +1,4 @@
-"""The calls of workers over a unix socket: the HTTP/1.1 that `worker/http_link.py` speaks, and no more of it.
+"""The calls of workers over a unix socket: the HTTP/1.1 of `worker/remote/http_link.py`, and no more of it.
 
 For the worker processes that a crawl starts itself. `service/` answers the same calls over TCP with a whole web
 server, which takes 0.3 s to load and twice the time for a page. A body is read into memory that the connection

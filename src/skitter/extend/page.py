@@ -20,9 +20,9 @@ from skitter.errors import UsageError
 from skitter.extend.api import number
 from skitter.extend.structured import structured_data
 from skitter.focus.words import Words
-from skitter.parse.charset import decode
 from skitter.parse.content import PageContent, Source
-from skitter.parse.html_tree import parse_document
+from skitter.parse.markup.charset import decode
+from skitter.parse.markup.html_tree import parse_document
 from skitter.parse.media import HTML, XHTML, parse_content_type, sniff
 from skitter.parse.page import read_page
 from skitter.urls.canonical import normalise

@@ -13,7 +13,7 @@ import msgspec
 from turbohtml import Document, Element
 
 from skitter.parse.content import Source
-from skitter.parse.html_tree import parse_document
+from skitter.parse.markup.html_tree import parse_document
 from skitter.parse.media import HTML, parse_content_type
 from skitter.urls.canonical import normalise
 

@@ -11,7 +11,7 @@ _T = TypeVar("_T")
 _Triple = tuple[str | None, str | None, str | None]
 _Resolved = tuple[str, UrlKey, Host]
 
-# -- parse/html_tree.py: the parts of a page, or None when only a tree could tell. The parts are those of
+# -- parse/markup/html_tree.py: the parts of a page, or None when only a tree could tell. The parts are those of
 # `parse.html_parts.Parts` but the last, with iframes for frames; then the declared charsets (charset,
 # content), whether all is ASCII, and whether there is a charset at the beginning that is none of those.
 def read_html(
@@ -42,10 +42,10 @@ def read_html(
     | None
 ): ...
 
-# -- parse/fingerprint_plain.py
+# -- parse/fingerprints/fingerprint_plain.py
 def simhash(text: str, /) -> int | None: ...
 
-# -- parse/figures_plain.py
+# -- parse/fingerprints/figures_plain.py
 def figures(text: str, url: str, title: str, /) -> bytes: ...
 
 # -- urls/canonical.py and keys.py: the plain hrefs of a page; the numbers are of links that are neither plain

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from skitter.parse.html_parts import is_feed
+from skitter.parse.markup.html_parts import is_feed
 
 _LONGEST = 8_192
 _MOST_FILES = 20

@@ -12,8 +12,8 @@ import msgspec
 
 from skitter.parse.content import PageContent, Source, language_tag
 from skitter.parse.directives import Directives
-from skitter.parse.html_parts import absolute
 from skitter.parse.link_header import canonical_in, files_in
+from skitter.parse.markup.html_parts import absolute
 from skitter.parse.media import parse_content_type, sniff
 from skitter.parse.readers import STANDARD, Readers
 

@@ -1,6 +1,6 @@
 """What a PDF says, as the child process that reads it reports it, and the page that follows from that. Pure.
 
-Between the child (`worker/pdf_child.py`) and the settling of a URL. Whatever the child says was drawn from
+Between the child (`worker/reading/pdf_child.py`) and the settling of a URL. What the child says was drawn from
 hostile bytes: it is cleaned and bounded here, and nothing of it is trusted to be text of any kind.
 """
 
@@ -12,7 +12,7 @@ import msgspec
 
 from skitter.model import Link
 from skitter.parse.content import PageContent
-from skitter.parse.href import clean_href
+from skitter.parse.markup.href import clean_href
 
 _LONGEST_TITLE = 500
 # pdfium marks a word that is broken over two lines with U+FFFE where its hyphen stood

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from skitter.parse.charset import decode
 from skitter.parse.content import PageContent, Reader, Source
-from skitter.parse.css import CSS, CssReader
 from skitter.parse.directives import Directives, read_directives
-from skitter.parse.html import HtmlReader
+from skitter.parse.markup.charset import decode
+from skitter.parse.markup.css import CSS, CssReader
+from skitter.parse.markup.html import HtmlReader
 from skitter.parse.media import HTML, PDF, TEXT, XHTML, is_unknown, is_xml_document
 from skitter.parse.text import MOST_CHARACTERS
 

@@ -30,7 +30,7 @@ from skitter.settings import Settings
 from skitter.urls.canonical import host_of, normalise
 from skitter.urls.keys import Keys
 from skitter.wiring import CrawlServices, open_services
-from skitter.worker.pdf import PdfReader
+from skitter.worker.reading.pdf import PdfReader
 from skitter.worker.step import Step
 
 _AT_ONCE = 64

@@ -26,11 +26,11 @@ from skitter.runtime.stop_signals import drain_when, on_stop_signal
 from skitter.runtime.worker_guard import Allowed, guarded, warning_of, words_of
 from skitter.schedule.regions import name_in
 from skitter.settings import Settings
-from skitter.worker.cluster_work_source import ClusterWorkSource, open_nodes
-from skitter.worker.http_link import Away, HttpLink
 from skitter.worker.loop import Loop
-from skitter.worker.remote_work_source import RemoteWorkSource
-from skitter.worker.server_notes import ServerNotes
+from skitter.worker.remote.cluster_work_source import ClusterWorkSource, open_nodes
+from skitter.worker.remote.http_link import Away, HttpLink
+from skitter.worker.remote.remote_work_source import RemoteWorkSource
+from skitter.worker.remote.server_notes import ServerNotes
 
 _RETRY = 1.0
 # Of a process that a crawl started: the crawl is being opened meanwhile.

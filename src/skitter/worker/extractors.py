@@ -28,7 +28,7 @@ from skitter.parse.content import PageContent
 from skitter.parse.media import PDF
 from skitter.parse.readers import STANDARD, HeadersReader, PlainReader, Readers
 from skitter.settings import Settings
-from skitter.worker.page_reader import PageReader
+from skitter.worker.reading.page_reader import PageReader
 from skitter.worker.results import Answer, LinkChoice, Reading
 
 _SLOW = 0.02

@@ -12,11 +12,11 @@ from enum import Enum
 import msgspec
 
 from skitter.model import Result, Task, TaskKind
-from skitter.parse.css import CSS
+from skitter.parse.markup.css import CSS
 from skitter.parse.media import HTML, PDF
 from skitter.parse.pdf import PdfReading
-from skitter.parse.sitemap import looks_like_sitemap
-from skitter.worker.page_reader import PageReader
+from skitter.parse.sitemaps.sitemap import looks_like_sitemap
+from skitter.worker.reading.page_reader import PageReader
 from skitter.worker.results import Answer, Reading, ResultMaker
 
 # A page's own stylesheet is at level 1; three levels of sheets that it imports are read for what they need.

@@ -33,7 +33,7 @@ from skitter.worker.request_permits import RequestPermits
 from skitter.worker.step import Step
 
 if TYPE_CHECKING:
-    from skitter.worker.rendering import Rendering
+    from skitter.worker.renders.rendering import Rendering
 
 # Outcomes wait about this long for company; the price of a kill is a refetch of what waited.
 _PULSE = 0.05

@@ -33,7 +33,7 @@ from skitter.model import (
     Via,
 )
 from skitter.parse.caching import promised_seconds
-from skitter.parse.figures import figures
+from skitter.parse.fingerprints.figures import figures
 from skitter.parse.page import PageContent
 from skitter.parse.walls import TURNS_AWAY, Wall
 from skitter.robots.rules import MAX_BYTES as MAX_ROBOTS_BYTES

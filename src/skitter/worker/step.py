@@ -37,14 +37,14 @@ from skitter.schedule.rendering import SCRIPTED, SHELL, STATIC
 from skitter.settings import OptOutSettings, Settings
 from skitter.urls.keys import Keys
 from skitter.urls.links import LinkReader, list_targets
-from skitter.worker.body_filter import PageFilter, take_any_body
 from skitter.worker.cpu_turns import CpuTurns
 from skitter.worker.kinds import KINDS, Document, KindRow, make_result
 from skitter.worker.opt_outs import OBEY, OptOuts, is_withheld
-from skitter.worker.page_reader import PageReader
-from skitter.worker.pdf import PdfReader
+from skitter.worker.reading.body_filter import PageFilter, take_any_body
+from skitter.worker.reading.page_reader import PageReader
+from skitter.worker.reading.pdf import PdfReader
+from skitter.worker.reading.sitemap_files import SitemapFiles
 from skitter.worker.results import Answer, Reading, ResultMaker
-from skitter.worker.sitemap_files import SitemapFiles
 
 if TYPE_CHECKING:
     from skitter.committer.render_source import RenderSource
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from skitter.worker.extractors import Extractors
     from skitter.worker.focusing import Focus
     from skitter.worker.page_rules import PageRules
-    from skitter.worker.rendering import Rendering
+    from skitter.worker.renders.rendering import Rendering
 
 _NOTHING_READ = Reading()
 _UNREAD, _READ_AS_PDF = Document.UNREAD, Document.READ_AS_PDF
@@ -221,8 +221,8 @@ class Step:
         self, source: RenderSource, name: str, deliver: Callable[[Delivery], None]
     ) -> Rendering:
         """What renders pages; a crawl of which none is to be rendered loads nothing of it."""
-        from skitter.worker.rendered_pages import RenderedPages
-        from skitter.worker.rendering import Rendering
+        from skitter.worker.renders.rendered_pages import RenderedPages
+        from skitter.worker.renders.rendering import Rendering
 
         pages = RenderedPages(
             self._reader,
@@ -313,7 +313,7 @@ def _as_kept(reading: Reading, answer: Answer, kept: Answer) -> Reading:
 
 def _simhash() -> Callable[[str], int | None]:
     # without the kernel numpy comes with it, in 0.1 s: commands that only look on do without
-    from skitter.parse.fingerprint import simhash
+    from skitter.parse.fingerprints.fingerprint import simhash
 
     return simhash
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from turbohtml import Text
 
 from skitter.parse.content import PageContent, Source
-from skitter.parse.html_tree import in_templates, parse_tree
+from skitter.parse.markup.html_tree import in_templates, parse_tree
 from skitter.parse.media import HTML, XHTML
 from skitter.parse.text import main_part, parts_words
 

@@ -28,7 +28,7 @@ from skitter.collection.source import Source
 from skitter.extras import has
 from skitter.model import Exchange, Link, RecordAt
 from skitter.parse.content import PageContent
-from skitter.parse.fingerprint import simhash
+from skitter.parse.fingerprints.fingerprint import simhash
 from skitter.parse.media import HTML, TEXT, XHTML
 from skitter.parse.page import read_page
 from skitter.urls.canonical import normalise

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from skitter.frontier.engine.answers.aliases import name_canonical
 from skitter.frontier.engine.answers.near_duplicates import remember
 from skitter.frontier.engine.bare_seeds import mark_bare, over_http, was_led_to_http
+from skitter.frontier.engine.changed_rules.walks import begin_walk, walk_later
 from skitter.frontier.engine.explain.traps import trap_words
 from skitter.frontier.engine.importance import Importance
 from skitter.frontier.engine.traps.rules import Stopped, Traps, let_sample_through
 from skitter.frontier.engine.traps.verdicts import refuse, release_url
-from skitter.frontier.engine.walks import begin_walk, walk_later
 from skitter.frontier.keyset_plain import MOST_LINKERS, has_linker, is_doubled, is_no_news, linker_mark
 from skitter.frontier.rows import Found, HostRow, UrlRow
 from skitter.frontier.tables.row_cache import RowCache

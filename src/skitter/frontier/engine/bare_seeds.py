@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from skitter.frontier.engine.refuse_queued import refuse
+from skitter.frontier.engine.changed_rules.refuse_queued import refuse
 from skitter.frontier.rows import HostRow, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.transaction import Transaction

@@ -44,6 +44,10 @@ from skitter.frontier.base import Settling as SettlingAct
 from skitter.frontier.engine.addresses import Addresses, cancel_appointment
 from skitter.frontier.engine.admission import Admission
 from skitter.frontier.engine.answers.near_duplicates import prepare
+from skitter.frontier.engine.changed_rules.readmission import Readmission
+from skitter.frontier.engine.changed_rules.rejudge import note_rules, take_step
+from skitter.frontier.engine.changed_rules.rules_in_force import loosened_by_policy, rules_of
+from skitter.frontier.engine.changed_rules.walks import begin_walk
 from skitter.frontier.engine.explain.freshness import FreshnessWalk
 from skitter.frontier.engine.explain.host_ledger import HostLedgerWalk
 from skitter.frontier.engine.explain.host_report import live_leases
@@ -56,9 +60,7 @@ from skitter.frontier.engine.judging import judge
 from skitter.frontier.engine.leasing import Leasing
 from skitter.frontier.engine.load_limits import open_again
 from skitter.frontier.engine.posting import take_posts
-from skitter.frontier.engine.readmission import Readmission
 from skitter.frontier.engine.regions import Regions
-from skitter.frontier.engine.rejudge import note_rules, take_step
 from skitter.frontier.engine.renders import Renders
 from skitter.frontier.engine.requeue import (
     end_wait,
@@ -72,14 +74,12 @@ from skitter.frontier.engine.requeue import (
     retry_some,
     revive,
 )
-from skitter.frontier.engine.revisits import Revisits
-from skitter.frontier.engine.rules_in_force import loosened_by_policy, rules_of
+from skitter.frontier.engine.revisiting.revisits import Revisits
 from skitter.frontier.engine.settling import Settling
 from skitter.frontier.engine.traps.rules import Traps
 from skitter.frontier.engine.traps.verdicts import UNDONE, end, release_some
 from skitter.frontier.engine.uploads.lost_segments import give_back_some
 from skitter.frontier.engine.uploads.not_uploaded import let_go
-from skitter.frontier.engine.walks import begin_walk
 from skitter.frontier.link_batches import runs_of
 from skitter.frontier.posts import WaitingPost
 from skitter.frontier.priority_lock import PriorityLock

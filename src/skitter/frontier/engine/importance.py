@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from skitter.frontier.engine.walks import begin_walk
+from skitter.frontier.engine.changed_rules.walks import begin_walk
 from skitter.frontier.rows import HostRank, HostRow
 from skitter.frontier.tables.transaction import Transaction
 from skitter.model import Discovered, Host, LinkBatch, Refusal

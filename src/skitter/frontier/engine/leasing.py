@@ -12,10 +12,10 @@ from collections.abc import Collection, Container, Iterable, Iterator
 
 from skitter.frontier.base import REMOTE
 from skitter.frontier.engine.addresses import Addresses
+from skitter.frontier.engine.changed_rules.readmission import Readmission
+from skitter.frontier.engine.changed_rules.refuse_queued import deny, give_up, refuse, stop
 from skitter.frontier.engine.load_limits import LoadLimits, count_unheard
-from skitter.frontier.engine.readmission import Readmission
 from skitter.frontier.engine.reboot_barrier import RebootBarrier
-from skitter.frontier.engine.refuse_queued import deny, give_up, refuse, stop
 from skitter.frontier.engine.regions import MOST_PASSED_OVER, Regions
 from skitter.frontier.engine.renders import Renders
 from skitter.frontier.engine.traps.endless_sections import DEPTH_PROBE_TIER, TASKS_WHILE_PROBING

@@ -31,7 +31,7 @@ from skitter.frontier.engine.load_limits import count_request
 from skitter.frontier.engine.outlinks import Admitted, admit_links
 from skitter.frontier.engine.regions import Regions
 from skitter.frontier.engine.renders import Renders
-from skitter.frontier.engine.revisits import Revisits
+from skitter.frontier.engine.revisiting.revisits import Revisits
 from skitter.frontier.engine.traps import endless_sections, listings
 from skitter.frontier.engine.traps.rules import Traps
 from skitter.frontier.engine.uploads.lost_segments import read_robots_again

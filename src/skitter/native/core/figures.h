@@ -1,4 +1,4 @@
-/* The figures of a text: a small sample of its numbers, as skitter/parse/figures_plain.py defines it.
+/* The figures of a text: a small sample of its numbers, as skitter/parse/fingerprints/figures_plain.py defines it.
  *
  * A number is a run of digits. Those of the page's name do not count. What is sampled is each other number with the two
  * before it, or as many as there are: of all marks the eight smallest are kept. Plain C. */

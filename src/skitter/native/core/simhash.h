@@ -1,4 +1,4 @@
-/* SimHash of bytes, as skitter/parse/fingerprint_plain.py defines it.
+/* SimHash of bytes, as skitter/parse/fingerprints/fingerprint_plain.py defines it.
  *
  * Words are runs of letters and of bytes above ASCII; in scripts without spaces every character begins a word of its
  * own, which is that character and the next. A word is a polynomial in its folded bytes. Each bit of the result is what

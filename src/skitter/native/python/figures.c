@@ -1,4 +1,4 @@
-/* The figures of a text, as skitter/parse/figures_plain.py defines them. */
+/* The figures of a text, as skitter/parse/fingerprints/figures_plain.py defines them. */
 
 #include "kernels.h"
 

@@ -1,4 +1,4 @@
-/* A page of HTML in one pass: what skitter/parse/html_tree.py finds in a tree, from the bytes and the elements that are
+/* A page of HTML in one pass: what skitter/parse/markup/html_tree.py finds in a tree, from the bytes and the elements that are
  * open. None for a page of which a tree might say something else.
  *
  * The pass itself, in ../core/markup, knows no Python: it reads hostile bytes and is fuzzed alone. */

@@ -1,4 +1,4 @@
-/* SimHash of a text, as skitter/parse/fingerprint_plain.py defines it, to the bit: fingerprints lie on disk. */
+/* SimHash of a text, as skitter/parse/fingerprints/fingerprint_plain.py defines it, to the bit: fingerprints lie on disk. */
 
 #include "kernels.h"
 

@@ -17,7 +17,7 @@ from skitter.frontier.cluster.base import Part
 from skitter.frontier.cluster.calls import PartCall, RemotePart
 from skitter.frontier.posts import WaitingPost
 from skitter.service.api.partitions import CALL
-from skitter.worker.http_link import Away, HttpLink, Refused
+from skitter.worker.remote.http_link import Away, HttpLink, Refused
 
 _TRIES = 12
 _BETWEEN_TRIES = 0.5

@@ -14,7 +14,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from skitter.model import Discovered, Host, TaskKind, Via
-from skitter.parse.sitemap import Entry, Format, Limits, SitemapReader
+from skitter.parse.sitemaps.sitemap import Entry, Format, Limits, SitemapReader
 from skitter.service.api.changes import take_changes
 from skitter.service.api_context import ApiContext
 from skitter.service.http.access import Role

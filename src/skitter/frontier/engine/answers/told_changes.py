@@ -7,7 +7,7 @@ reading brought is kept with the file, and says when it is read again. Decides n
 
 from __future__ import annotations
 
-from skitter.frontier.engine.revisit_dates import RevisitDates, groups_of, trust_of
+from skitter.frontier.engine.revisiting.revisit_dates import RevisitDates, groups_of, trust_of
 from skitter.frontier.link_batches import keys_of
 from skitter.frontier.rows import UrlRow
 from skitter.frontier.tables.transaction import Transaction

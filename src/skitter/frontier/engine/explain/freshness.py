@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 
 from skitter.frontier.base import Audited, Freshness, HostFreshness
-from skitter.frontier.engine.revisit_dates import groups_of, prior_of
-from skitter.frontier.engine.visit_lessons import chance_current, correction, correction_errors
+from skitter.frontier.engine.revisiting.revisit_dates import groups_of, prior_of
+from skitter.frontier.engine.revisiting.visit_lessons import chance_current, correction, correction_errors
 from skitter.frontier.rows import Audits, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.queries import Cursor

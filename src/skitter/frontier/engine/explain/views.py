@@ -26,6 +26,8 @@ from skitter.frontier.engine.answers.aliases import stands_for
 from skitter.frontier.engine.answers.near_duplicates import resembling
 from skitter.frontier.engine.answers.redirects import leads_to
 from skitter.frontier.engine.bare_seeds import http_form, was_led_to_http
+from skitter.frontier.engine.changed_rules.readmission import as_found
+from skitter.frontier.engine.changed_rules.rules_in_force import over_defaults
 from skitter.frontier.engine.explain.host_report import fetch_fields, host_report
 from skitter.frontier.engine.explain.lists import outlook, some_urls
 from skitter.frontier.engine.explain.regions import region_figures, region_words
@@ -33,9 +35,7 @@ from skitter.frontier.engine.explain.renderings import next_rendering_at, render
 from skitter.frontier.engine.explain.traps import trap_words
 from skitter.frontier.engine.explain.work_left import WorkWalk
 from skitter.frontier.engine.load_limits import closed_words, is_closed
-from skitter.frontier.engine.readmission import as_found
-from skitter.frontier.engine.revisit_budget import visits_a_second
-from skitter.frontier.engine.rules_in_force import over_defaults
+from skitter.frontier.engine.revisiting.revisit_budget import visits_a_second
 from skitter.frontier.rows import HostRow, Tally, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.row_cache import RowCache

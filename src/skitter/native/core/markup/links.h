@@ -115,7 +115,7 @@ static bool settle_href(Page *page, const uint8_t *href, size_t length, bool nof
 
 enum { FOLLOWED, NOT_FOLLOWED, UNCERTAIN };
 
-/* Whether `clean_href` of skitter/parse/href.py leaves it as it is, or drops it for its scheme. */
+/* Whether `clean_href` of skitter/parse/markup/href.py leaves it as it is, or drops it for its scheme. */
 static int cleanness(const uint8_t *href, size_t length)
 {
     for (size_t at = 0; at < length; at += LANES) {

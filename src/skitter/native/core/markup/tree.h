@@ -67,7 +67,7 @@ enum { ANCHOR_SEEN, HEAD_LINK_SEEN, AREA_SEEN, IFRAME_SEEN, META_SEEN, CHARSET_S
 
 typedef struct {
     uint8_t kind;
-    bool clean; /* an anchor's href, as skitter/parse/href.py cleans it */
+    bool clean; /* an anchor's href, as skitter/parse/markup/href.py cleans it */
     Span parts[3];
 } Event;
 

@@ -19,10 +19,10 @@ from skitter.errors import SkitterError
 from skitter.model import Host, HostLease, Token
 from skitter.settings import Settings
 from skitter.urls.partitions import part_of
-from skitter.worker.http_link import Away, HttpLink
-from skitter.worker.kept_seals import KeptSeals
-from skitter.worker.remote_work_source import RemoteWorkSource
-from skitter.worker.server_notes import ServerNotes
+from skitter.worker.remote.http_link import Away, HttpLink
+from skitter.worker.remote.kept_seals import KeptSeals
+from skitter.worker.remote.remote_work_source import RemoteWorkSource
+from skitter.worker.remote.server_notes import ServerNotes
 
 # Seconds between two looks at where the partitions are, and when something has just moved.
 _LOOK, _LOOK_SOON = 1.0, 0.2

@@ -78,7 +78,7 @@ class Readmission:
 
 
 def unwanted_type(detail: str) -> str:
-    """The media type for which an answer was not read (`worker/body_filter.py` words it)."""
+    """The media type for which an answer was not read (`worker/reading/body_filter.py` words it)."""
     _, but, found = detail.rpartition(", but its bytes are ")
     return found if but else detail.partition(";")[0].strip().lower()
 

@@ -6,7 +6,7 @@ would be as we have it. What came of the forecasts corrects the freshness that i
 
 from __future__ import annotations
 
-from skitter.frontier.engine.revisit_dates import Groups, heard_days, prior_of, trust_of
+from skitter.frontier.engine.revisiting.revisit_dates import Groups, heard_days, prior_of, trust_of
 from skitter.frontier.rows import Audits, Forecasts, UrlRow
 from skitter.frontier.tables.row_cache import RowCache
 from skitter.frontier.tables.transaction import Transaction

@@ -57,11 +57,11 @@ from skitter.faultpoints import Point, reach
 from skitter.frontier.base import Settled
 from skitter.model import Host, HostLease, Token
 from skitter.settings import Settings
-from skitter.worker.http_link import Away, HttpLink, Refused
-from skitter.worker.kept_seals import KeptSeals
-from skitter.worker.remote_renders import RemoteRenders
-from skitter.worker.sent_links import SentLinks
-from skitter.worker.server_notes import ServerNotes
+from skitter.worker.remote.http_link import Away, HttpLink, Refused
+from skitter.worker.remote.kept_seals import KeptSeals
+from skitter.worker.remote.remote_renders import RemoteRenders
+from skitter.worker.remote.sent_links import SentLinks
+from skitter.worker.remote.server_notes import ServerNotes
 
 A = TypeVar("A", bound=WorkerResponse)
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 5.0

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from turbohtml import Document, Element
 
-from skitter.parse.css import references
-from skitter.parse.href import clean_href
+from skitter.parse.markup.css import references
+from skitter.parse.markup.href import clean_href
 
 _ATTRIBUTES = (
     ("script", "src"),

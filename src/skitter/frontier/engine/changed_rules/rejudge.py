@@ -13,9 +13,9 @@ import msgspec
 from msgspec.structs import replace
 
 from skitter.frontier.base import RuleChanges
-from skitter.frontier.engine.readmission import Readmission
-from skitter.frontier.engine.rules_in_force import RulesInForce, loosened
-from skitter.frontier.engine.walks import begin_walk
+from skitter.frontier.engine.changed_rules.readmission import Readmission
+from skitter.frontier.engine.changed_rules.rules_in_force import RulesInForce, loosened
+from skitter.frontier.engine.changed_rules.walks import begin_walk
 from skitter.frontier.rows import Note, Walk
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.transaction import Transaction

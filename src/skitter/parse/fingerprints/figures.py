@@ -11,4 +11,4 @@ __all__ = ["figures"]
 try:
     from skitter.native._kernels import figures
 except ImportError:
-    from skitter.parse.figures_plain import figures
+    from skitter.parse.fingerprints.figures_plain import figures

@@ -27,7 +27,7 @@ from skitter.model import AnswerAt, RecordAt, RenderTask, Standby, Token, UrlKey
 from skitter.urls.canonical import host_of
 
 if TYPE_CHECKING:
-    from skitter.worker.remote_work_source import RemoteWorkSource
+    from skitter.worker.remote.remote_work_source import RemoteWorkSource
 
 
 class RemoteRenders:

@@ -12,21 +12,21 @@ from typing import NamedTuple
 from zlib import crc32
 
 from skitter.frontier.engine.answers.told_changes import ToldChanges
-from skitter.frontier.engine.revisit_budget import RevisitBudget
-from skitter.frontier.engine.revisit_dates import (
+from skitter.frontier.engine.revisiting.revisit_budget import RevisitBudget
+from skitter.frontier.engine.revisiting.revisit_dates import (
     Groups,
     RevisitDates,
     groups_of,
     prior_of,
 )
-from skitter.frontier.engine.uploads.not_uploaded import stop_counting
-from skitter.frontier.engine.visit_lessons import (
+from skitter.frontier.engine.revisiting.visit_lessons import (
     count_audit,
     count_forecast,
     learn_first,
     learn_trust,
     promised_days,
 )
+from skitter.frontier.engine.uploads.not_uploaded import stop_counting
 from skitter.frontier.rows import HostRow, Note, UrlRow
 from skitter.frontier.tables import queries
 from skitter.frontier.tables.queries import Revisit

@@ -27,21 +27,21 @@ from skitter.model import (
     Task,
     TaskKind,
 )
-from skitter.parse.figures import figures
+from skitter.parse.fingerprints.figures import figures
 from skitter.render.base import Rendered as Taken
 from skitter.urls.canonical import host_of, normalise
 from skitter.urls.keys import Keys
 from skitter.urls.links import list_targets
-from skitter.worker.archived_answers import Origin
 from skitter.worker.kinds import KINDS
-from skitter.worker.page_reader import PageReader
+from skitter.worker.reading.page_reader import PageReader
+from skitter.worker.renders.archived_answers import Origin
 from skitter.worker.results import Answer, Reading, ResultMaker
 
 if TYPE_CHECKING:
     from skitter.worker.extractors import Extraction
     from skitter.worker.focusing import Focus
     from skitter.worker.page_rules import PageRules
-    from skitter.worker.shown_page import ShownPage
+    from skitter.worker.renders.shown_page import ShownPage
 
 _CONTENT_TYPE = "text/html; charset=utf-8"
 # What a server says of a page in its headers holds for the rendered one too.

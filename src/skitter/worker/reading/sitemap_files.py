@@ -15,7 +15,16 @@ from skitter.clock import Clock
 from skitter.fetch.coding import Undecodable, decode_body
 from skitter.model import Link, LinkBatch, LinkColumns, Task, TaskKind, UrlKey, Via
 from skitter.parse.media import parse_content_type
-from skitter.parse.sitemap import FEEDS, GZIP, Entry, Format, Limits, SitemapReader, pieces_of, within_ratio
+from skitter.parse.sitemaps.sitemap import (
+    FEEDS,
+    GZIP,
+    Entry,
+    Format,
+    Limits,
+    SitemapReader,
+    pieces_of,
+    within_ratio,
+)
 from skitter.schedule.priority import hinted_priority
 from skitter.settings import SitemapSettings
 from skitter.urls.keys import Keys

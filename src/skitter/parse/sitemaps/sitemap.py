@@ -16,7 +16,7 @@ from enum import StrEnum
 
 import msgspec
 
-from skitter.parse.charset import UTF_8, encoding_name
+from skitter.parse.markup.charset import UTF_8, encoding_name
 
 GZIP = b"\x1f\x8b\x08"
 PIECE = 65_536
@@ -196,8 +196,8 @@ class SitemapReader:
 
 def _reader_for(text: str, limits: Limits) -> PieceReader:
     # here, because both build on what is above
-    from skitter.parse.feed import JsonFeedReader
-    from skitter.parse.sitemap_xml import XmlReader
+    from skitter.parse.sitemaps.feed import JsonFeedReader
+    from skitter.parse.sitemaps.sitemap_xml import XmlReader
 
     if text.startswith("<"):
         return XmlReader(limits)

@@ -1,6 +1,6 @@
 """The child process that reads PDFs: bodies in on standard input, readings out on standard output.
 
-Beside the path of a URL: `worker/pdf.py` starts it at the first PDF, and kills it when it takes too long. It is
+Beside the path of a URL: `pdf.py` starts it at the first PDF, and kills it when it takes too long. It is
 the only place where the C++ of pdfium meets bytes of strangers, so it must hold nothing that matters: no
 environment, no sockets, no files but Python's own, a bounded address space, a life no longer than its parent's.
 """

@@ -19,7 +19,7 @@ from skitter.settings.rendering import RenderSettings
 from skitter.urls.canonical import host_of, normalise
 from skitter.urls.keys import Keys
 from skitter.urls.scope import registrable_domain
-from skitter.worker.archived_answers import ArchivedAnswers, Origin
+from skitter.worker.renders.archived_answers import ArchivedAnswers, Origin
 
 WAITING = "waiting"
 # Seconds in which a page that waits asks for nothing more: then it is said what it waits for. Longer than what

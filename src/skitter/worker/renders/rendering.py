@@ -21,9 +21,9 @@ from skitter.render.cdp import BrowserGone, CallFailed
 from skitter.render.renderer import Renderer
 from skitter.settings import Settings
 from skitter.urls.keys import Keys
-from skitter.worker.archived_answers import ArchivedAnswers
-from skitter.worker.rendered_pages import RenderedPages, outcome_of
-from skitter.worker.shown_page import ShownPage
+from skitter.worker.renders.archived_answers import ArchivedAnswers
+from skitter.worker.renders.rendered_pages import RenderedPages, outcome_of
+from skitter.worker.renders.shown_page import ShownPage
 
 _TRIES = 3
 

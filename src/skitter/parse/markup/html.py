@@ -12,10 +12,10 @@ import re
 from functools import lru_cache
 
 from skitter.model import Link
-from skitter.parse.charset import UTF_8, encoding_name, guess, prescan
 from skitter.parse.content import PageContent, Source
-from skitter.parse.html_parts import Parts, Triple, follow, may_reserve_mining, page_of
-from skitter.parse.html_tree import TreeReader, requisites_of
+from skitter.parse.markup.charset import UTF_8, encoding_name, guess, prescan
+from skitter.parse.markup.html_parts import Parts, Triple, follow, may_reserve_mining, page_of
+from skitter.parse.markup.html_tree import TreeReader, requisites_of
 from skitter.parse.media import HTML
 from skitter.parse.text import MOST_CHARACTERS
 

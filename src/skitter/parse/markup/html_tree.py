@@ -15,10 +15,10 @@ import turbohtml
 from turbohtml import Document, Element, Namespace, Text
 
 from skitter.model import Link
-from skitter.parse.charset import FALLBACK, decode, encoding_name, guess
 from skitter.parse.content import PageContent, Source
-from skitter.parse.href import in_charset, without_fragment
-from skitter.parse.html_parts import (
+from skitter.parse.markup.charset import FALLBACK, decode, encoding_name, guess
+from skitter.parse.markup.href import in_charset, without_fragment
+from skitter.parse.markup.html_parts import (
     LONGEST_ANCHOR,
     LONGEST_TITLE,
     NODES_PER_ANCHOR,
@@ -32,8 +32,8 @@ from skitter.parse.html_parts import (
     page_of,
     words,
 )
+from skitter.parse.markup.requisites import requisites
 from skitter.parse.media import XHTML
-from skitter.parse.requisites import requisites
 from skitter.parse.text import main_text
 
 # XML closes these with a slash; an HTML parser does not, and would take the rest of the page for a script.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from skitter.parse.dates import parse_w3c
-from skitter.parse.sitemap import Entry, Format, Limits, PieceReader, Problem
+from skitter.parse.sitemaps.sitemap import Entry, Format, Limits, PieceReader, Problem
 
 _MOST_CHARACTERS = 5_000_000
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from skitter.parse.charset import decode
 from skitter.parse.content import PageContent, Source
 from skitter.parse.directives import read_directives
-from skitter.parse.href import clean_href
+from skitter.parse.markup.charset import decode
+from skitter.parse.markup.href import clean_href
 
 CSS = "text/css"
 # Characters of a sheet that are read: a million take 0.2 s, dense with addresses or made to be slow.

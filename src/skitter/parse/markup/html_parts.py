@@ -13,10 +13,10 @@ import ada_url
 import msgspec
 
 from skitter.model import Link
-from skitter.parse.charset import UTF_8
 from skitter.parse.content import PageContent, Source, language_tag
 from skitter.parse.directives import NONE_SAID, Directives, read_directives
-from skitter.parse.href import clean_href, in_charset, parse_refresh, without_fragment
+from skitter.parse.markup.charset import UTF_8
+from skitter.parse.markup.href import clean_href, in_charset, parse_refresh, without_fragment
 from skitter.parse.media import parse_content_type
 
 LONGEST_TITLE = 500

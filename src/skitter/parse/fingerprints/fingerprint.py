@@ -11,4 +11,4 @@ __all__ = ["simhash"]
 try:
     from skitter.native._kernels import simhash
 except ImportError:
-    from skitter.parse.fingerprint_plain import simhash
+    from skitter.parse.fingerprints.fingerprint_plain import simhash

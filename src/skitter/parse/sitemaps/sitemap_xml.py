@@ -13,7 +13,7 @@ from xml.parsers import expat
 import msgspec
 
 from skitter.parse.dates import parse_date, parse_w3c
-from skitter.parse.sitemap import Entry, Format, Limits, PieceReader, Problem
+from skitter.parse.sitemaps.sitemap import Entry, Format, Limits, PieceReader, Problem
 
 _DEEPEST = 64
 _LONGEST_TOKEN = 1_000_000

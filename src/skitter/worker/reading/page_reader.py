@@ -19,8 +19,8 @@ from skitter.parse.readers import Readers
 from skitter.settings import Settings
 from skitter.urls.canonical import target_of
 from skitter.urls.links import LinkReader
-from skitter.worker.pdf import PdfReader
-from skitter.worker.reading_costs import ReadingCosts
+from skitter.worker.reading.pdf import PdfReader
+from skitter.worker.reading.reading_costs import ReadingCosts
 from skitter.worker.results import CUT, Answer, Reading
 
 

@@ -86,7 +86,7 @@ class PdfReader:
         """In a session of its own: Ctrl-C is for the crawl, which drains. -P: not whatever lies in the current
         folder under our name."""
         self._asked = 0
-        program = ("-P", "-m", "skitter.worker.pdf_child", str(self._memory), str(os.getpid()))
+        program = ("-P", "-m", "skitter.worker.reading.pdf_child", str(self._memory), str(os.getpid()))
         return await asyncio.create_subprocess_exec(
             sys.executable,
             *program,

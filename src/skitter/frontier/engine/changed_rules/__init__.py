@@ -1,0 +1,1 @@
+"""What changed settings do to URLs that are known."""

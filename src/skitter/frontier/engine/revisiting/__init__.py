@@ -1,0 +1,1 @@
+"""When pages are visited again, and what visits teach."""

@@ -1,0 +1,1 @@
+"""What a text is like: fingerprints of its words and of its figures."""

@@ -1,0 +1,1 @@
+"""HTML and style sheets: bytes to titles, links and texts."""

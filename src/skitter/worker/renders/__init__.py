@@ -1,0 +1,1 @@
+"""Pages shown in a browser, as tasks of a worker."""
