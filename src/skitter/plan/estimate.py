@@ -21,7 +21,7 @@ _SHORT = 1.5
 # What bands of single hosts do not say: how well paces of today hold tomorrow, and errors that hosts share.
 _PACE = 0.2
 _SHARED = 0.6
-_MOST_HOSTS = 20
+MOST_HOSTS = 20
 
 
 class SoFar(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +105,7 @@ def estimate(left: Sequence[HostLeft], so_far: SoFar, capacity: float | None = N
         seconds=seconds,
         capacity=capacity,
         limits=tuple(_limits(left, likely, capacity, waits)),
-        hosts=tuple(_host(one, each, as_asked) for one in left if one.host)[:_MOST_HOSTS],
+        hosts=tuple(_host(one, each, as_asked) for one in left if one.host)[:MOST_HOSTS],
         is_open=so_far.is_open,
         reaches_limit=likely.urls >= room,
     )

@@ -22,7 +22,7 @@ from skitter.frontier.base import (
     Stats,
 )
 from skitter.model import SegmentMark
-from skitter.plan.estimate import Estimate
+from skitter.plan.estimate import MOST_HOSTS, Estimate
 from skitter.plan.growth import Band
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ def merge_estimates(estimates: Sequence[Estimate]) -> Estimate:
         pages=reduce(Band.plus, (one.pages for one in estimates)),
         bytes=reduce(Band.plus, (one.bytes for one in estimates)),
         seconds=Band(*map(max, zip(*(one.seconds for one in estimates), strict=True))),
-        hosts=tuple(hosts[: max(len(one.hosts) for one in estimates)]),
+        hosts=tuple(hosts[:MOST_HOSTS]),
         reaches_limit=any(one.reaches_limit for one in estimates),
     )
 
