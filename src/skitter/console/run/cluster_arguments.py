@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from skitter.console.display.output import write
-from skitter.console.display.table import table
 from skitter.console.run.crawl_flags import add_crawl_flags, given_flags
 from skitter.console.run.serve_arguments import PARTS
 from skitter.errors import UsageError
@@ -66,6 +65,8 @@ def _init(members: Members, arguments: argparse.Namespace) -> int:
 
 
 def _status(members: Members, arguments: argparse.Namespace) -> int:
+    from skitter.console.display.table import table  # 30 ms that `--help` need not pay
+
     crawl = members.crawl()
     if crawl is None:
         raise UsageError("there is no cluster in this database: make one with skitter cluster init")

@@ -99,7 +99,10 @@ def _serve(arguments: argparse.Namespace) -> int:
     if arguments.cluster == "demo":
         return _demo(arguments.nodes)
     if arguments.folder is None:
-        raise UsageError("name a folder: skitter serve DIR (with --cluster it is this node's own)")
+        raise UsageError(
+            "the following arguments are required: DIR; with --cluster it is this node's own folder; see skitter "
+            "serve --help"
+        )
     makes_one = arguments.new or bool(arguments.seeds) or bool(arguments.cluster)
     folder = CrawlFolder.for_crawling(arguments.folder) if makes_one else _known(arguments.folder)
     loaded = load(
