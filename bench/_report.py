@@ -41,6 +41,17 @@ def last_line(result: Mapping[str, object]) -> None:
     print(json.dumps(result))
 
 
+def trial(
+    bench: str, seed: int, figures: Mapping[str, object], faults: Mapping[str, Sequence[str]], shown: int = 10
+) -> None:
+    """What a trial by kills counted, and what it found wrong: some lines of each kind."""
+    print(table([("", "count"), *((name, str(value)) for name, value in figures.items())]))
+    for kind, lines in faults.items():
+        print(f"\n{kind} ({len(lines)}):", *lines[:shown], sep="\n    ")
+    counts = {kind: len(lines) for kind, lines in faults.items()}
+    last_line({"bench": bench, "seed": seed, **figures, "faults": counts})
+
+
 @contextmanager
 def ticking(words: str, every: float = 2.0) -> Iterator[None]:
     """Says every now and then that something long is still under way."""

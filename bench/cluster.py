@@ -29,7 +29,7 @@ from bench._account import Account, Death, account, due_of, named
 from bench._crawls import ROBOTS_ATTEMPTS, LogSize
 from bench._postgres import Postgres
 from bench._records import Known, archive_faults, known, records
-from bench._report import last_line, progress, table
+from bench._report import progress, trial
 from bench._s3 import S3Server
 from bench._verdict import ATTEMPTS, breaches
 from bench.objects import pardon_robots, without_lost
@@ -51,7 +51,6 @@ LEASE, LAPSE = 6.0, 2.0
 # Seconds until a partition has another owner and workers know it, on a machine that is busy with other things.
 OWNERLESS = 15.0
 GIVE_UP = 900.0
-SHOWN = 10
 _END = b"\xff" * 64
 
 
@@ -269,11 +268,7 @@ def show(
         "requests lost in flight": result.lost,
         **({} if chaos.counts else {"nodes' CPU after their start, s": round(cpu, 2)}),
     }
-    print(table([("", "count"), *((name, str(value)) for name, value in figures.items())]))
-    for kind, lines in result.faults.items():
-        print(f"\n{kind} ({len(lines)}):", *lines[:SHOWN], sep="\n    ")
-    faults = {kind: len(lines) for kind, lines in result.faults.items()}
-    last_line({"bench": "cluster", "seed": options.seed, **figures, "faults": faults})
+    trial("cluster", options.seed, figures, result.faults)
 
 
 def main(arguments: list[str] | None = None) -> int:

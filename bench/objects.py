@@ -26,7 +26,7 @@ import msgspec
 from bench._account import Account, Death, account, due_of, named
 from bench._crawls import ROBOTS_ATTEMPTS, LogSize, start, web_crawl, write_quick_settings
 from bench._records import Fetch, Known, archive_faults, ident_of, known, marks, records
-from bench._report import last_line, progress, table
+from bench._report import progress, trial
 from bench._s3 import BUCKET, S3Server
 from bench._verdict import ATTEMPTS, breaches
 from skitter.testing.audit import is_robots
@@ -36,7 +36,6 @@ from skitter.testing.request_log import Request, read_log
 from skitter.testing.web import SyntheticWeb
 
 PREFIX = "crawl"
-SHOWN = 10
 GIVE_UP = 900.0
 AWAY = 3.0
 
@@ -262,11 +261,7 @@ def show(options: argparse.Namespace, looks: Looks, result: Account, lost: int) 
         "fetches lost with a deleted segment": lost,
         "requests lost in kills": result.lost,
     }
-    print(table([("", "count"), *((name, str(value)) for name, value in figures.items())]))
-    for kind, lines in result.faults.items():
-        print(f"\n{kind} ({len(lines)}):", *lines[:SHOWN], sep="\n    ")
-    faults = {kind: len(lines) for kind, lines in result.faults.items()}
-    last_line({"bench": "objects", "seed": options.seed, **figures, "faults": faults})
+    trial("objects", options.seed, figures, result.faults)
 
 
 def main(arguments: list[str] | None = None) -> int:

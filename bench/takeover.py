@@ -25,7 +25,7 @@ from typing import IO
 from bench._account import Account
 from bench._crawls import LogSize, skitter_command, start, web_crawl, write_quick_settings
 from bench._postgres import Postgres
-from bench._report import last_line, progress, table
+from bench._report import progress, trial
 from bench._s3 import BUCKET, S3Server
 from bench._verdict import ATTEMPTS
 from bench.objects import PREFIX, Looks, verdict
@@ -42,7 +42,6 @@ from skitter.testing.web import SyntheticWeb
 
 LAPSE, LEASE = 1.5, 4.0
 GIVE_UP = 600.0
-SHOWN = 10
 _LOG = """
 [frontier]
 lease_duration = {lease}
@@ -204,11 +203,7 @@ def show(options: argparse.Namespace, moves: Moves, result: Account, lost: int) 
         "requests lost in flight": result.lost,
         "seconds from death to the next owner": [round(silence, 1) for silence in silences],
     }
-    print(table([("", "count"), *((name, str(value)) for name, value in figures.items())]))
-    for kind, lines in result.faults.items():
-        print(f"\n{kind} ({len(lines)}):", *lines[:SHOWN], sep="\n    ")
-    faults = {kind: len(lines) for kind, lines in result.faults.items()}
-    last_line({"bench": "takeover", "seed": options.seed, **figures, "faults": faults})
+    trial("takeover", options.seed, figures, result.faults)
 
 
 def main(arguments: list[str] | None = None) -> int:
