@@ -113,28 +113,14 @@ class Packer:
         common = records.common_fields(exchange, uri, date)
         fields = records.response_fields(exchange, common, payload, detected, request_id)
         response = records.response_record(head, body, whole, record_id, fields)
-        request = metadata = rows = b""
+        request = metadata = b""
         if exchange.request:
             request = records.request_record(request_head(exchange.request), request_id, common)
         if self._with_metadata:
             # Links are told once: by the table where there is one.
             told = metadata_block(exchange, facts, with_links=not self._with_links)
             metadata = records.metadata_record(f"{ident}2", record_id, common, told)
-        if self._rows is not None:
-            rows = self._rows(
-                describe_answer(
-                    exchange,
-                    facts,
-                    headers,
-                    url=uri,
-                    surt=key,
-                    mime=mime,
-                    digest=payload,
-                    micros=micros,
-                    with_links=self._with_links,
-                    with_text=self._with_text,
-                )
-            )
+        rows = self._pack_rows(exchange, facts, headers, (uri, key), mime, payload, micros)
         short = self._coder.short
         return Parcel(
             exchange.url,
@@ -151,6 +137,34 @@ class Packer:
             rows,
             Reference(fields, head, payload),
         )
+
+    def _pack_rows(
+        self,
+        exchange: Exchange,
+        facts: Facts,
+        headers: Mapping[str, str],
+        spelled: tuple[str, str],
+        mime: str,
+        digest: str,
+        micros: int,
+    ) -> bytes:
+        """`spelled` is the URL as records spell it, and its key in the index."""
+        if self._rows is None:
+            return b""
+        url, key = spelled
+        answer = describe_answer(
+            exchange,
+            facts,
+            headers,
+            url=url,
+            surt=key,
+            mime=mime,
+            digest=digest,
+            micros=micros,
+            with_links=self._with_links,
+            with_text=self._with_text,
+        )
+        return self._rows(answer)
 
     def pack_rendered(
         self, exchange: Exchange, origin: str, facts: Facts, views: Sequence[tuple[str, str, bytes]] = ()
@@ -169,22 +183,7 @@ class Packer:
             )
         ]
         digest = records.digest_field(sha256(body).digest())
-        rows = b""
-        if self._rows is not None:
-            rows = self._rows(
-                describe_answer(
-                    exchange,
-                    facts,
-                    headers,
-                    url=page_uri,
-                    surt=page_key,
-                    mime=mime,
-                    digest=digest,
-                    micros=micros,
-                    with_links=self._with_links,
-                    with_text=self._with_text,
-                )
-            )
+        rows = self._pack_rows(exchange, facts, headers, (page_uri, page_key), mime, digest, micros)
         first = made[0]
         return Parcel(
             exchange.url,
