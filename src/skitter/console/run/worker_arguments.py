@@ -7,11 +7,8 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from math import inf
 from pathlib import Path
 from typing import Any
-
-from skitter.secret_files import read_secret
 
 Command = Callable[..., argparse.ArgumentParser]
 
@@ -35,7 +32,7 @@ def add_working(commands: Any, command: Command) -> None:
     worker.add_argument(
         "--give-up-after",
         type=_seconds,
-        default=inf,
+        default=float("inf"),
         metavar="SECONDS",
         help="end when the server does not answer for so long (it is waited for without end)",
     )
@@ -102,6 +99,8 @@ def _silent(text: str) -> None:
 
 
 def _token(file: Path | None) -> str:
+    from skitter.secret_files import read_secret
+
     if file is None:
         return os.environ.get("SKITTER_TOKEN", "")
     return read_secret(file, "the token").strip()
