@@ -105,6 +105,8 @@ def _said(doing: Doing, sentence: str, next_at: float | None = None) -> Headline
 def _complete(stats: Stats) -> Headline:
     dead, traps = stats.urls["dead_letter"], stats.refusals.get("trap", 0)
     but = [_n(dead, "dead letter")] * bool(dead) + [f"{_urls(traps)} taken for a trap"] * bool(traps)
+    if stats.renderings is not None and stats.renderings.failed:
+        but.append(f"{_n(stats.renderings.failed, 'page')} that could not be rendered")
     but += over_defaults(stats.over_defaults).values()
     if but:
         listed = " and ".join(", ".join(but).rsplit(", ", 1))

@@ -14,7 +14,7 @@ class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Figures that only the frontier has; `refusals` is by reason, for the whole crawl. `came_back` are refused
     URLs that went back to a queue in this run, by the reason that no longer holds. `verdicts` on traps are in
     force, and `refusing` of them refuse a URL or more. `over_defaults` are refusals by limits that nobody chose,
-    by reason.
+    by reason. `unrendered` pages should have been rendered and could not be.
     Of a focused crawl `scored` pages were judged, and `on_topic` of them are about it."""
 
     hosts_active: int = 0
@@ -33,6 +33,7 @@ class FrontierFigures(msgspec.Struct, frozen=True, kw_only=True):
     came_back: dict[str, int] = {}
     verdicts: int = 0
     refusing: int = 0
+    unrendered: int = 0
     over_defaults: dict[str, int] = {}
     scored: int = 0
     on_topic: int = 0
@@ -92,6 +93,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     came_back: dict[str, int] = {}
     verdicts: int = 0
     refusing: int = 0
+    unrendered: int = 0
     over_defaults: dict[str, int] = {}
     scored: int = 0
     on_topic: int = 0

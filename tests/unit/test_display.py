@@ -412,6 +412,10 @@ def test_the_headline_names_what_was_taken_for_a_trap(refused: int, refusing: in
     [
         (Snapshot(at=9.0, dead=1), ["Complete but for 1 dead letter: skitter dead x"]),
         (
+            Snapshot(at=9.0, unrendered=3),
+            ["Complete but for 3 pages that could not be rendered: skitter render x"],
+        ),
+        (
             Snapshot(at=9.0, refusals={"depth": 485}, over_defaults={"depth": 485}),
             [
                 "Complete but for 485 URLs further than 15 links from a seed: "

@@ -83,6 +83,8 @@ def _losses(summary: Summary) -> Iterator[str]:
         yield f"{counted(refused, 'page')} of {kinds} taken for {what}: {_traps_command(summary)}"
     if last.dead:
         yield f"{counted(last.dead, 'dead letter')}: skitter dead {folder}"
+    if last.unrendered:
+        yield f"{counted(last.unrendered, 'page')} that could not be rendered: skitter render {folder}"
     undoing = {
         Refusal.DEPTH: f"skitter crawl --into {folder} --max-depth N",
         Refusal.BUDGET: f"skitter policy {folder} HOST --budget N",

@@ -356,6 +356,7 @@ def figures(stats: Stats) -> FrontierFigures:
         came_back=stats.came_back,
         verdicts=stats.verdicts,
         refusing=stats.refusing,
+        unrendered=stats.renderings.failed if stats.renderings is not None else 0,
         over_defaults=stats.over_defaults,
         scored=stats.scored,
         on_topic=stats.on_topic,
