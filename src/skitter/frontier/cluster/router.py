@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from skitter.errors import UsageError
 from skitter.frontier.base import (
     Admitted,
     DeadLetter,
@@ -382,7 +383,9 @@ class Router:
         return await self._parts[part].undo_trap(own)
 
     def forgetting(self, hosts: Sequence[Host], url: str = "") -> Forgetting:
-        raise NotImplementedError("a site is forgotten by the commands of one folder, not in a cluster")
+        raise UsageError(
+            "a cluster cannot forget a site: stop it, and run skitter forget on a single crawl's folder"
+        )
 
     async def sync(self) -> None:
         await self._each(lambda part: part.sync())
